@@ -1,0 +1,66 @@
+# The commands of the README. All the work is in CMake; this file chooses the preset and the number of jobs.
+PREFIX ?= /usr/local
+SECONDS ?= 600
+
+# A file that includes libtorch takes up to 2 GB to compile.
+JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /proc/meminfo 2>/dev/null); \
+          cpus=$$(nproc); jobs=$${free_jobs:-1}; \
+          [ $$jobs -gt $$cpus ] && jobs=$$cpus; [ $$jobs -lt 1 ] && jobs=1; echo $$jobs)
+
+SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
+            find convssm tests examples fuzz -name '*.h' -o -name '*.cpp')
+
+.PHONY: all build setup test demo bench asan fuzz format check-format tidy install clean help
+.DEFAULT_GOAL := build
+
+all: build
+
+build: ## build everything, optimized, into build/release
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS)
+
+setup: ## install the Debian packages that are missing
+	tools/setup.sh
+
+test: setup ## set up, build, run all tests
+	$(MAKE) --no-print-directory build
+	ctest --test-dir build/release --output-on-failure
+
+demo: setup ## set up, build, learn to forecast a wave: out/wave.png
+	$(MAKE) --no-print-directory build
+	mkdir -p out
+	build/release/examples/wave_forecast out/wave.png
+
+bench: build ## kernel and layer speeds against their limits
+	build/release/bin/convssm bench
+
+asan: ## base/ and io/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+	ctest --test-dir build/asan --output-on-failure
+
+fuzz: ## fuzz each file reader for SECONDS (default 600)
+	tools/setup.sh --fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	tools/fuzz.sh build/fuzz $(SECONDS)
+
+format: ## lay out the code
+	clang-format -i $(SOURCES)
+
+check-format: ## fail if the code is not laid out
+	clang-format --dry-run -Werror $(SOURCES)
+
+tidy: ## static checks of base/ and io/
+	tools/setup.sh --tidy
+	cmake --preset asan
+	clang-tidy --quiet -p build/asan $(filter convssm/base/%.cpp convssm/io/%.cpp,$(filter-out convssm/io/tensor.cpp,$(SOURCES)))
+
+install: build ## install library, headers and program under PREFIX (default /usr/local)
+	cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove what was built
+	rm -rf build out
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
