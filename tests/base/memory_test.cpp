@@ -1,0 +1,75 @@
+#include "convssm/base/memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace convssm {
+namespace {
+
+constexpr size_t kBlock = 64 << 20;
+
+// A block straight from the kernel, touched page by page.
+class Block {
+ public:
+  Block() : data_(mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    madvise(data_, kBlock, MADV_NOHUGEPAGE);
+    std::memset(data_, 1, kBlock);
+  }
+  ~Block() { munmap(data_, kBlock); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+ private:
+  void* data_;
+};
+
+class MemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (access("/proc/self/status", R_OK) != 0) GTEST_SKIP() << "no /proc here";
+  }
+};
+
+TEST_F(MemoryTest, RssAndFaultsSeeABlock) {
+  const uint64_t rss = current_rss(), faults = minor_faults();
+  const Block block;
+  EXPECT_GT(current_rss(), rss + kBlock * 9 / 10);
+  EXPECT_GE(minor_faults(), faults + kBlock / page_size() * 9 / 10);
+  EXPECT_GE(peak_rss() + (1 << 20), current_rss());
+}
+
+TEST_F(MemoryTest, PeakRemembersUntilReset) {
+  { const Block block; }
+  EXPECT_GT(peak_rss(), current_rss() + kBlock / 2);
+  if (!reset_peak_rss()) GTEST_SKIP() << "the system does not permit a reset";
+  EXPECT_LT(peak_rss(), current_rss() + kBlock / 2);
+}
+
+TEST_F(MemoryTest, MachineHasPlausibleNumbers) {
+  EXPECT_GE(page_size(), 4096u);
+  EXPECT_GT(total_memory(), current_rss());
+  EXPECT_GT(available_memory(), 0u);
+  EXPECT_LE(available_memory(), total_memory());
+}
+
+TEST(Memory, BracketedWord) {
+  EXPECT_EQ(bracketed_word("always [madvise] never"), "madvise");
+  EXPECT_EQ(bracketed_word("[always] madvise never\n"), "always");
+  EXPECT_EQ(bracketed_word(""), "unknown");
+  EXPECT_EQ(bracketed_word("]["), "unknown");
+}
+
+TEST(Memory, FormatBytes) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
+}
+
+}  // namespace
+}  // namespace convssm
