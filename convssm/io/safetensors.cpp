@@ -1,0 +1,125 @@
+#include "convssm/io/safetensors.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
+#include "convssm/io/safetensors_header.h"
+#include "convssm/io/text.h"
+
+namespace convssm::io {
+namespace {
+
+std::string read_header_text(const Source& source) {
+  if (source.size() < 8) source.fail(0, "a safetensors file has at least 8 bytes, this one has {}", source.size());
+  std::array<std::byte, 8> prefix;
+  source.read(0, prefix);
+  const auto length = load<uint64_t>(prefix.data());
+  if (length > max_safetensors_header) {
+    source.fail(0, "the header length is {}, above the limit of {}: probably not a safetensors file", length,
+                max_safetensors_header);
+  }
+  if (length > source.size() - 8) {
+    source.fail(0, "the header length is {}, but only {} bytes follow: cut short or not a safetensors file", length,
+                source.size() - 8);
+  }
+  std::string text(length, '\0');
+  source.read(8, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void check_tensor(const Source& source, const std::string& name, const TensorInfo& tensor, uint64_t data_size) {
+  if (tensor.begin > tensor.end || tensor.end > data_size) {
+    source.fail(8, "{}: data_offsets [{}, {}] do not lie within the {} bytes of data", in_quotes(name), tensor.begin,
+                tensor.end, data_size);
+  }
+  const auto expected = checked_byte_count(tensor.shape, dtype_size(tensor.dtype));
+  if (!expected) source.fail(8, "{}: the product of its shape leaves 64 bits", in_quotes(name));
+  if (*expected != tensor.end - tensor.begin) {
+    source.fail(8, "{}: its dtype and shape need {} bytes, data_offsets hold {}", in_quotes(name), *expected,
+                tensor.end - tensor.begin);
+  }
+}
+
+// The tensors must cover the data exactly: no gap can hide bytes, no byte belongs to two tensors.
+void check_layout(const Source& source, const SafetensorsHeader& header, uint64_t data_size) {
+  std::vector<std::pair<const std::string*, const TensorInfo*>> order;
+  for (const auto& [name, tensor] : header.tensors) {
+    check_tensor(source, name, tensor, data_size);
+    order.emplace_back(&name, &tensor);
+  }
+  std::ranges::sort(order, {}, [](const auto& entry) { return std::pair(entry.second->begin, entry.second->end); });
+  uint64_t covered = 0;
+  for (const auto& [name, tensor] : order) {
+    if (tensor->begin < covered) source.fail(8, "{}: its data overlaps that of another tensor", in_quotes(*name));
+    if (tensor->begin > covered) {
+      source.fail(8, "{}: bytes [{}, {}) before it belong to no tensor", in_quotes(*name), covered, tensor->begin);
+    }
+    covered = tensor->end;
+  }
+  if (covered != data_size) {
+    source.fail(source.size() - (data_size - covered), "the last {} bytes belong to no tensor", data_size - covered);
+  }
+}
+
+void check_writable(std::span<const NamedArray> tensors, const Metadata& metadata) {
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [name, array] : tensors) {
+    if (!is_utf8(name)) fail(ErrorKind::usage, "[write_safetensors] the name {} is not UTF-8", in_quotes(name));
+    if (name == "__metadata__") fail(ErrorKind::usage, "[write_safetensors] no tensor can be named '__metadata__'");
+    if (!seen.insert(name).second)
+      fail(ErrorKind::usage, "[write_safetensors] two tensors are named {}", in_quotes(name));
+    if (safetensors_code(array.dtype()).empty()) {
+      fail(ErrorKind::usage,
+           "[write_safetensors] {} is {}, which the format does not have: convert it to c64 or use npz",
+           in_quotes(name), dtype_name(array.dtype()));
+    }
+  }
+  for (const auto& [key, value] : metadata) {
+    if (!is_utf8(key) || !is_utf8(value))
+      fail(ErrorKind::usage, "[write_safetensors] metadata {} is not UTF-8", in_quotes(key));
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : SafetensorsFile(open_source(path)) {}
+
+SafetensorsFile::SafetensorsFile(std::shared_ptr<const Source> source) : source_(std::move(source)) {
+  const std::string text = read_header_text(*source_);
+  header_ = parse_safetensors_header(source_->name(), text);
+  data_offset_ = 8 + text.size();
+  check_layout(*source_, header_, source_->size() - data_offset_);
+}
+
+const TensorInfo& SafetensorsFile::info(const std::string& name) const {
+  const auto found = header_.tensors.find(name);
+  if (found == header_.tensors.end()) fail_missing(source_->name(), name, header_.names);
+  return found->second;
+}
+
+Array SafetensorsFile::read(const std::string& name) const {
+  const TensorInfo& tensor = info(name);
+  Array array(tensor.dtype, tensor.shape);
+  source_->read(data_offset_ + tensor.begin, array.bytes());
+  normalize_bools(array);
+  return array;
+}
+
+void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata) {
+  check_writable(tensors, metadata);
+  const std::string header = format_safetensors_header(tensors, metadata);
+  if (header.size() > max_safetensors_header) {
+    fail(ErrorKind::usage, "[write_safetensors] names and metadata need {} bytes, above the format's limit of {}",
+         header.size(), max_safetensors_header);
+  }
+  const uint64_t length = header.size();
+  AtomicFile file(path);
+  file.write(&length, sizeof length);
+  file.write(header.data(), header.size());
+  for (const NamedArray& tensor : tensors) file.write(tensor.array.bytes().data(), tensor.array.byte_count());
+  file.commit();
+}
+
+}  // namespace convssm::io

@@ -1,0 +1,26 @@
+// Between arrays of files and tensors. Without a copy from array to tensor; 16-bit floats keep their type.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convssm/io/array.h"
+
+namespace convssm::io {
+
+// A CPU tensor in the array's memory. u16, u32 and u64, which libtorch does not have, are refused.
+at::Tensor to_tensor(const Array& array);
+
+// A copy of the values in C order, from any device and layout.
+Array to_array(const at::Tensor& tensor);
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// A safetensors file of named tensors, whole or not at all; and back, in the order of the file.
+void save_tensors(const std::string& path, const NamedTensors& tensors);
+NamedTensors load_tensors(const std::string& path);
+
+}  // namespace convssm::io

@@ -1,0 +1,63 @@
+// The ZIP container of .npz files: stored and deflated members, with ZIP64. Nothing is extracted to disk.
+// The directory is validated as a whole when the file is opened; a member is read as a stream whose checksum is
+// verified at its end. Format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/io/source.h"
+
+namespace convssm::io {
+
+enum class ZipMethod : uint16_t { stored = 0, deflated = 8 };
+
+struct ZipMember {
+  std::string name;
+  ZipMethod method = ZipMethod::stored;
+  uint16_t flags = 0;
+  uint32_t crc = 0;
+  uint64_t compressed_size = 0;
+  uint64_t size = 0;
+  uint64_t header_offset = 0;
+  uint64_t data_offset = 0;
+};
+
+class ZipFile {
+ public:
+  explicit ZipFile(std::shared_ptr<const Source> source);
+
+  const std::string& name() const { return source_->name(); }
+  const std::vector<ZipMember>& members() const { return members_; }
+
+  // The member's content; the reader is named "archive.zip('member')".
+  std::unique_ptr<Reader> open(const ZipMember& member) const;
+
+ private:
+  std::shared_ptr<const Source> source_;
+  std::vector<ZipMember> members_;
+};
+
+// Writes an archive whole or not at all: add() members, then commit(). ZIP64 where sizes need it.
+class ZipWriter {
+ public:
+  explicit ZipWriter(const std::string& path) : file_(path) {}
+
+  // Adds a member whose content is `head` followed by `body`. The name must be new to the archive.
+  void add(const std::string& name, std::span<const std::byte> head, std::span<const std::byte> body, bool compress);
+  void commit();
+
+ private:
+  void write(std::span<const std::byte> bytes);
+  void write(const std::string& bytes) { write(std::as_bytes(std::span(bytes))); }
+  void write_deflated(std::span<const std::byte> head, std::span<const std::byte> body);
+
+  AtomicFile file_;
+  uint64_t position_ = 0;
+  std::vector<ZipMember> members_;
+};
+
+}  // namespace convssm::io
