@@ -1,0 +1,31 @@
+#include "convssm/ops/elementwise.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+namespace convssm::ops {
+
+bool has_kernels(const at::Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+}
+
+at::Tensor channels_together(const at::Tensor& x) {
+  return x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x.contiguous();
+}
+
+torch::autograd::variable_list differentiable_gradients(
+    const torch::autograd::variable_list& inputs, const at::Tensor& grad,
+    const std::function<at::Tensor(const torch::autograd::variable_list&)>& plain) {
+  torch::autograd::variable_list wanted, grads(inputs.size());
+  for (const auto& input : inputs) {
+    if (input.defined() && input.requires_grad()) wanted.push_back(input);
+  }
+  const auto found = torch::autograd::grad({plain(inputs)}, wanted, {grad}, true, true, true);
+  size_t next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && inputs[i].requires_grad()) grads[i] = found[next++];
+  }
+  return grads;
+}
+
+}  // namespace convssm::ops

@@ -1,0 +1,29 @@
+#include "convssm/ops/runtime.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <cstdlib>
+
+#include "convssm/base/threads.h"
+
+namespace convssm::ops {
+namespace {
+
+int choose_threads(int asked) {
+  if (asked > 0) return asked;
+  const char* variable = std::getenv("OMP_NUM_THREADS");
+  const int from_environment = variable == nullptr ? 0 : std::atoi(variable);
+  return from_environment > 0 ? from_environment : hardware_threads();
+}
+
+}  // namespace
+
+void start_runtime(const RuntimeOptions& options) {
+  set_threads(choose_threads(options.threads));
+  at::set_num_threads(threads());  // libtorch keeps a number of its own and would start with 1 on small machines
+  flush_denormals_on_all_threads();
+  if (options.keep_memory) install_caching_allocator();
+}
+
+}  // namespace convssm::ops

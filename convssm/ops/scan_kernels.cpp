@@ -1,0 +1,199 @@
+// Compiled once per instruction set by Highway; the best one is picked at run time.
+#include "convssm/ops/scan_kernels.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "convssm/ops/scan_kernels.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convssm::ops {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Access to the re and im parts of channel c.. of a row, in each form. `Vector` steps use tag D, tails use
+// CappedTag<1>.
+template <ScanForm form, class D, typename T>
+HWY_INLINE void load(D d, const T* row, int64_t P, int64_t c, hn::Vec<D>& re, hn::Vec<D>& im) {
+  if constexpr (form == ScanForm::complex) {
+    hn::LoadInterleaved2(d, row + 2 * c, re, im);
+  } else {
+    re = hn::LoadU(d, row + c);
+    im = form == ScanForm::split ? hn::LoadU(d, row + P + c) : hn::Zero(d);
+  }
+}
+
+template <ScanForm form, bool stream, class D, typename T>
+HWY_INLINE void store(D d, T* row, int64_t P, int64_t c, hn::Vec<D> re, hn::Vec<D> im) {
+  if constexpr (form == ScanForm::complex) {
+    hn::StoreInterleaved2(re, im, d, row + 2 * c);
+  } else if constexpr (stream) {
+    hn::Stream(re, d, row + c);
+    if constexpr (form == ScanForm::split) hn::Stream(im, d, row + P + c);
+  } else {
+    hn::StoreU(re, d, row + c);
+    if constexpr (form == ScanForm::split) hn::StoreU(im, d, row + P + c);
+  }
+}
+
+constexpr ScanForm carry_form(ScanForm form) { return form == ScanForm::real ? ScanForm::real : ScanForm::split; }
+
+constexpr int64_t row_size(ScanForm form, int64_t P) { return form == ScanForm::real ? P : 2 * P; }
+
+template <ScanForm form, bool stream, class D, typename T>
+HWY_INLINE void forward_vector(D d, const ScanForwardTile<T>& t, const T* a, T* carry, const T* b, T* x, int64_t c) {
+  constexpr ScanForm own = carry_form(form);
+  hn::Vec<D> ar, ai, cr, ci, br, bi;
+  load<own>(d, a, t.P, c, ar, ai);
+  load<own>(d, carry, t.P, c, cr, ci);
+  load<form>(d, b, t.P, c, br, bi);
+  hn::Vec<D> xr = hn::MulAdd(ar, cr, br);
+  hn::Vec<D> xi = bi;
+  if constexpr (form != ScanForm::real) {
+    xr = hn::NegMulAdd(ai, ci, xr);
+    xi = hn::MulAdd(ar, ci, hn::MulAdd(ai, cr, bi));
+  }
+  store<own, false>(d, carry, t.P, c, xr, xi);
+  if (t.store) store<form, stream>(d, x, t.P, c, xr, xi);
+}
+
+template <ScanForm form, bool stream, typename T>
+void forward(const ScanForwardTile<T>& t) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t row = row_size(form, t.P);
+  const int64_t vectors_end = t.c0 + (t.c1 - t.c0) / lanes * lanes;
+  for (int64_t k = t.k0; k < t.k1; ++k) {
+    const T* a = t.a + k * t.a_frame;
+    for (int64_t r = 0; r < t.rows; ++r) {
+      const T* b = t.b + k * t.frame + r * row;
+      T* x = t.x + k * t.frame + r * row;
+      T* carry = t.carry + r * row;
+      int64_t c = t.c0;
+      for (; c < vectors_end; c += lanes) forward_vector<form, stream>(d, t, a, carry, b, x, c);
+      for (; c < t.c1; ++c) forward_vector<form, false>(one, t, a, carry, b, x, c);
+    }
+  }
+  if (stream) hwy::FlushStream();
+}
+
+template <ScanForm form, bool stream, class D, typename T>
+HWY_INLINE void backward_vector(D d, const ScanBackwardTile<T>& t, const T* a, T* carry, const T* g, const T* before,
+                                T* mu, int64_t c) {
+  constexpr ScanForm own = carry_form(form);
+  hn::Vec<D> ar, ai, mr, mi;
+  load<own>(d, a, t.P, c, ar, ai);
+  load<own>(d, carry, t.P, c, mr, mi);
+  if (g != nullptr) {
+    hn::Vec<D> gr, gi;
+    load<form>(d, g, t.P, c, gr, gi);
+    mr = hn::Add(mr, gr);
+    mi = hn::Add(mi, gi);
+  }
+  if (t.store) store<form, stream>(d, mu, t.P, c, mr, mi);
+  if (before != nullptr) {
+    hn::Vec<D> sr, si, xr, xi;
+    load<own>(d, t.scratch, t.P, c, sr, si);
+    load<form>(d, before, t.P, c, xr, xi);
+    sr = hn::MulAdd(mr, xr, sr);
+    if constexpr (form != ScanForm::real) {
+      sr = hn::MulAdd(mi, xi, sr);
+      si = hn::NegMulAdd(mr, xi, hn::MulAdd(mi, xr, si));
+    }
+    store<own, false>(d, t.scratch, t.P, c, sr, si);
+  }
+  hn::Vec<D> cr = hn::Mul(ar, mr);
+  hn::Vec<D> ci = mi;
+  if constexpr (form != ScanForm::real) {
+    cr = hn::MulAdd(ai, mi, cr);
+    ci = hn::NegMulAdd(ai, mr, hn::Mul(ar, mi));
+  }
+  store<own, false>(d, carry, t.P, c, cr, ci);
+}
+
+// Partial sums in T are short (`kFlushFrames` frames of one tile); the rest of the sum is in double.
+constexpr int64_t kFlushFrames = 32;
+
+template <ScanForm form, typename T>
+void flush_partial_sums(const ScanBackwardTile<T>& t, int64_t k) {
+  double* grad_a = t.grad_a + k * t.grad_a_frame;
+  for (int64_t part = 0; part < (form == ScanForm::real ? 1 : 2); ++part) {
+    for (int64_t c = part * t.P + t.c0; c < part * t.P + t.c1; ++c) {
+      grad_a[c] += static_cast<double>(t.scratch[c]);
+      t.scratch[c] = 0;
+    }
+  }
+}
+
+template <ScanForm form, bool stream, typename T>
+void backward(const ScanBackwardTile<T>& t) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t row = row_size(form, t.P);
+  const int64_t vectors_end = t.c0 + (t.c1 - t.c0) / lanes * lanes;
+  for (int64_t k = t.k1 - 1; k >= t.k0; --k) {
+    const T* a = t.a + k * t.a_frame;
+    const T* state_before = k > 0 ? t.x + (k - 1) * t.frame : t.x0;
+    const bool sum = t.grad_a != nullptr && state_before != nullptr;
+    for (int64_t r = 0; r < t.rows; ++r) {
+      const T* g = t.g == nullptr ? nullptr : t.g + k * t.frame + r * row;
+      const T* before = sum ? state_before + r * row : nullptr;
+      T* mu = t.mu + k * t.frame + r * row;
+      T* carry = t.carry + r * row;
+      int64_t c = t.c0;
+      for (; c < vectors_end; c += lanes) backward_vector<form, stream>(d, t, a, carry, g, before, mu, c);
+      for (; c < t.c1; ++c) backward_vector<form, false>(one, t, a, carry, g, before, mu, c);
+    }
+    if (sum && (t.grad_a_frame != 0 || k % kFlushFrames == 0 || k == t.k0)) flush_partial_sums<form>(t, k);
+  }
+  if (stream) hwy::FlushStream();
+}
+
+template <bool stream, typename T>
+void forward_form(const ScanForwardTile<T>& t) {
+  if (t.form == ScanForm::split) return forward<ScanForm::split, stream>(t);
+  if (t.form == ScanForm::complex) return forward<ScanForm::complex, stream>(t);
+  forward<ScanForm::real, stream>(t);
+}
+
+template <bool stream, typename T>
+void backward_form(const ScanBackwardTile<T>& t) {
+  if (t.form == ScanForm::split) return backward<ScanForm::split, stream>(t);
+  if (t.form == ScanForm::complex) return backward<ScanForm::complex, stream>(t);
+  backward<ScanForm::real, stream>(t);
+}
+
+void ScanForwardFloat(const ScanForwardTile<float>& t) { t.stream ? forward_form<true>(t) : forward_form<false>(t); }
+void ScanForwardDouble(const ScanForwardTile<double>& t) { t.stream ? forward_form<true>(t) : forward_form<false>(t); }
+void ScanBackwardFloat(const ScanBackwardTile<float>& t) {
+  t.stream ? backward_form<true>(t) : backward_form<false>(t);
+}
+void ScanBackwardDouble(const ScanBackwardTile<double>& t) {
+  t.stream ? backward_form<true>(t) : backward_form<false>(t);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace convssm::ops
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convssm::ops {
+
+HWY_EXPORT(ScanForwardFloat);
+HWY_EXPORT(ScanForwardDouble);
+HWY_EXPORT(ScanBackwardFloat);
+HWY_EXPORT(ScanBackwardDouble);
+
+void scan_forward_tile(const ScanForwardTile<float>& tile) { HWY_DYNAMIC_DISPATCH(ScanForwardFloat)(tile); }
+void scan_forward_tile(const ScanForwardTile<double>& tile) { HWY_DYNAMIC_DISPATCH(ScanForwardDouble)(tile); }
+void scan_backward_tile(const ScanBackwardTile<float>& tile) { HWY_DYNAMIC_DISPATCH(ScanBackwardFloat)(tile); }
+void scan_backward_tile(const ScanBackwardTile<double>& tile) { HWY_DYNAMIC_DISPATCH(ScanBackwardDouble)(tile); }
+
+}  // namespace convssm::ops
+#endif  // HWY_ONCE
