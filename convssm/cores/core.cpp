@@ -1,0 +1,13 @@
+#include "convssm/cores/core.h"
+
+namespace convssm::cores {
+
+CoreOutput Core::step(const at::Tensor& x, const State& state, const Timing& timing) {
+  Timing one = timing;
+  if (one.dt.defined()) one.dt = one.dt.unsqueeze(0);
+  if (one.resets.defined()) one.resets = one.resets.unsqueeze(0);
+  CoreOutput out = forward(x.unsqueeze(0), state, one);
+  return {out.y.squeeze(0), std::move(out.state)};
+}
+
+}  // namespace convssm::cores

@@ -1,0 +1,29 @@
+// The contract of every temporal core: a sequence of feature frames to a sequence of feature frames, causally.
+// The law that all rest on: splitting a sequence anywhere and carrying the state gives the result of not splitting it.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include "convssm/cores/state.h"
+#include "convssm/ssm/diagonal_states.h"
+
+namespace convssm::cores {
+
+using ssm::Timing;
+
+struct CoreOutput {
+  at::Tensor y;
+  State state;  // after the last frame
+};
+
+class Core : public torch::nn::Module {
+ public:
+  // All frames at once: x [L,B,C,H,W] (cores on vectors: [L,B,C]) -> y of the same shape. Differentiable in x and
+  // state.
+  virtual CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) = 0;
+
+  // One frame, the same numbers: x [B,C,H,W] (or [B,C]); timing.dt and timing.resets are [] or [B].
+  virtual CoreOutput step(const at::Tensor& x, const State& state, const Timing& timing = {});
+};
+
+}  // namespace convssm::cores

@@ -1,0 +1,38 @@
+#include "convssm/cores/layer_wrapper.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/ops/check.h"
+
+namespace convssm::cores {
+namespace {
+
+at::Tensor dropout_over_time(const at::Tensor& o, double rate, int64_t L) {
+  std::vector<int64_t> shape = o.sizes().vec();
+  shape[0] /= L;
+  const at::Tensor mask = at::bernoulli(at::full(shape, 1 - rate, o.options())) / (1 - rate);
+  std::vector<int64_t> sequence = shape;
+  sequence.insert(sequence.begin(), L);
+  return (o.reshape(sequence) * mask).flatten(0, 1);
+}
+
+}  // namespace
+
+void check(const char* operation, const WrapperOptions& options) {
+  ops::require(operation, options.dropout >= 0 && options.dropout < 1, "dropout must be in [0,1), got {}",
+               options.dropout);
+}
+
+at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u) {
+  return options.use_norm && options.prenorm ? norm->layer_norm(u) : u;
+}
+
+at::Tensor wrap_after(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u, const at::Tensor& o,
+                      int64_t L, bool training) {
+  const at::Tensor out = training && options.dropout > 0 ? dropout_over_time(o, options.dropout, L) : o;
+  const bool postnorm = options.use_norm && !options.prenorm;
+  if (postnorm) return options.skip ? norm->add_layer_norm(u, out) : norm->layer_norm(out);
+  return options.skip ? u + out : out;
+}
+
+}  // namespace convssm::cores

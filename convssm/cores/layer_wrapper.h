@@ -1,0 +1,25 @@
+// What stands around the state space of every S5-like layer: norm before or after, the residual and dropout.
+//   prenorm   out = u + f(norm(u))          postnorm  out = norm(u + f(u))
+#pragma once
+
+#include "convssm/nn/modules.h"
+
+namespace convssm::cores {
+
+struct WrapperOptions {
+  bool use_norm = true;
+  bool prenorm = false;
+  bool skip = true;
+  double dropout = 0;  // one mask for all frames of a sequence
+};
+
+void check(const char* operation, const WrapperOptions& options);
+
+// f's input for the layer input u [N,C,...].
+at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u);
+
+// The layer output from u and f's output o, both [L*B,C,...].
+at::Tensor wrap_after(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u, const at::Tensor& o,
+                      int64_t L, bool training);
+
+}  // namespace convssm::cores

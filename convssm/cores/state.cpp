@@ -1,0 +1,38 @@
+#include "convssm/cores/state.h"
+
+#include "convssm/base/error.h"
+
+namespace convssm::cores {
+
+at::Tensor State::get(const std::string& name) const {
+  if (empty()) return {};
+  for (const auto& [key, value] : items_) {
+    if (key == name) return value;
+  }
+  fail(ErrorKind::usage, "[state] expected a tensor '{}', got a state of {} tensors without it (of another core?)",
+       name, items_.size());
+}
+
+void State::set(const std::string& name, at::Tensor value) {
+  for (auto& [key, old] : items_) {
+    if (key == name) {
+      old = std::move(value);
+      return;
+    }
+  }
+  items_.emplace_back(name, std::move(value));
+}
+
+State State::detach() const {
+  State copy;
+  for (const auto& [key, value] : items_) copy.set(key, value.detach());
+  return copy;
+}
+
+State State::clone() const {
+  State copy;
+  for (const auto& [key, value] : items_) copy.set(key, value.clone());
+  return copy;
+}
+
+}  // namespace convssm::cores

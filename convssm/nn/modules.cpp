@@ -1,0 +1,56 @@
+#include "convssm/nn/modules.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/ops/check.h"
+#include "convssm/ops/conv2d.h"
+#include "convssm/ops/dense.h"
+#include "convssm/ops/norm.h"
+#include "convssm/ssm/initializers.h"
+
+namespace convssm::nn {
+
+ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream) {
+  ops::require("Conv", in > 0 && out > 0 && kernel > 0,
+               "channels and kernel must be positive, got in {}, out {}, kernel {}", in, out, kernel);
+  weight = register_parameter("weight", ssm::lecun_normal({out, in, kernel, kernel}, in * kernel * kernel, stream));
+  bias = register_parameter("bias", at::zeros({out}));
+}
+
+at::Tensor ConvImpl::forward(const at::Tensor& x) { return ops::conv2d(x, weight, bias); }
+
+DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale) {
+  ops::require("Dense", in > 0 && out > 0, "channels must be positive, got in {}, out {}", in, out);
+  weight = register_parameter("weight", ssm::variance_scaling({out, in}, scale, in, true, stream));
+  bias = register_parameter("bias", at::zeros({out}));
+}
+
+at::Tensor DenseImpl::forward(const at::Tensor& x) { return ops::dense(x, weight, bias); }
+
+NormImpl::NormImpl(int64_t channels) {
+  weight = register_parameter("weight", at::ones({channels}));
+  bias = register_parameter("bias", at::zeros({channels}));
+}
+
+at::Tensor NormImpl::group_norm(const at::Tensor& x, int64_t groups, ops::Activation activation) {
+  return ops::group_norm(x, groups, weight, bias, activation);
+}
+
+at::Tensor NormImpl::layer_norm(const at::Tensor& x) { return ops::layer_norm(x, weight, bias); }
+
+at::Tensor NormImpl::add_layer_norm(const at::Tensor& x, const at::Tensor& y) {
+  return ops::add_layer_norm(x, y, weight, bias);
+}
+
+void FiniteCheck::operator()(const char* operation, const torch::nn::Module& module) {
+  size_t i = 0;
+  for (const auto& item : module.named_parameters()) {
+    const at::Tensor& parameter = item.value();
+    const std::pair<const void*, uint64_t> now{parameter.unsafeGetTensorImpl(), parameter._version()};
+    if (i == seen_.size()) seen_.emplace_back(nullptr, 0);
+    if (seen_[i] != now) ops::require_finite(operation, item.key().c_str(), parameter);
+    seen_[i++] = now;
+  }
+}
+
+}  // namespace convssm::nn

@@ -1,0 +1,96 @@
+// Wrong sizes, options and values given to cores: errors that say what was expected and what was found.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/cores/convs5.h"
+#include "convssm/cores/registry.h"
+#include "convssm/cores/s5.h"
+#include "tests/support.h"
+
+namespace convssm::cores {
+namespace {
+
+void expect_error(const std::function<void()>& action, const std::vector<std::string>& parts) {
+  const std::string text = testing::error_text(action);
+  EXPECT_FALSE(text.empty()) << "no error; expected one with " << parts[0];
+  for (const auto& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+}
+
+ConvS5 small() { return ConvS5(ConvS5Options{.features = 8, .state_size = 8, .groups = 4}); }
+const at::Tensor x = at::ones({3, 2, 8, 4, 4});
+
+TEST(BadUse, Options) {
+  const auto make = [](const ConvS5Options& o) { return [o] { ConvS5 core(o); }; };
+  expect_error(make({.features = 0, .state_size = 8}), {"[ConvS5]", "features", "0"});
+  expect_error(make({.features = 8, .state_size = -8}), {"[ConvS5]", "state_size", "-8"});
+  expect_error(make({.features = 32, .state_size = 7}), {"even", "7"});
+  expect_error(make({.features = 32, .state_size = 8, .blocks = 3}), {"blocks", "3"});
+  expect_error(make({.features = 32, .state_size = 8, .layers = 0}), {"layers", "0"});
+  expect_error(make({.features = 32, .state_size = 8, .kernel_b = 0}), {"kernels", "B 0"});
+  expect_error(make({.features = 32, .state_size = 8, .dt_min = 0}), {"dt_min", "0"});
+  expect_error(make({.features = 32, .state_size = 8, .dt_min = 0.2, .dt_max = 0.1}), {"dt_min", "0.2"});
+  expect_error(make({.features = 24, .state_size = 8}), {"groups", "24", "32"});
+  expect_error([] { S5 core(S5Options{.features = -1, .state_size = 8}); }, {"[S5]", "features", "-1"});
+  expect_error([] { S5 core(S5Options{.features = 8, .state_size = 5}); }, {"even", "5"});
+}
+
+TEST(BadUse, NamedOptions) {
+  expect_error([] { make_core("convs6", {}); }, {"convs6", "did you mean 'convs5'"});
+  expect_error([] { make_core("convs5", {{"featurse", 8}}); }, {"[ConvS5]", "featurse", "did you mean 'features'"});
+  expect_error([] { make_core("convs5", {{"features", "8"}}); }, {"features", "whole number", "\"8\""});
+  expect_error([] { make_core("convs5", {{"features", 1.5}}); }, {"features", "whole number", "1.5"});
+  expect_error([] { make_core("s5", {{"seed", -1}}); }, {"seed", "at least 0", "-1"});
+  expect_error([] { make_core("s5", {{"clip_eigs", 1}}); }, {"clip_eigs", "true or false"});
+  expect_error([] { make_core("convs5", {{"activation_block", "resnext"}}); }, {"resnet", "'resnext'"});
+  expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
+  expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
+}
+
+TEST(BadUse, Inputs) {
+  expect_error([] { small()->forward(at::ones({3, 2, 8, 4})); }, {"[ConvS5]", "[L,B,C,H,W]", "[3,2,8,4]"});
+  expect_error([] { small()->forward(at::ones({0, 2, 8, 4, 4})); }, {"[ConvS5]", "no size 0", "[0,2,8,4,4]"});
+  expect_error([] { small()->forward(at::ones({3, 2, 9, 4, 4})); }, {"[L,B,8,H,W]", "[3,2,9,4,4]"});
+  expect_error([] { small()->forward(x.to(at::kDouble)); }, {"float32", "float64"});
+  expect_error([] { small()->forward(x.to(at::kMeta)); }, {"cpu", "meta"});
+  expect_error([] { small()->forward(at::Tensor()); }, {"undefined"});
+  expect_error(
+      [] {
+        S5(S5Options{.features = 8, .state_size = 8})->forward(at::ones({3, 2, 7}));
+      },
+      {"[S5]", "[3,2,7]"});
+}
+
+TEST(BadUse, States) {
+  State wrong;
+  wrong.set("layers.0.x", at::ones({2, 8, 4, 5}));
+  expect_error([&] { small()->forward(x, wrong); }, {"layers.0.x", "[2,8,4,4]", "[2,8,4,5]"});
+  State other;
+  other.set("h", at::ones({1}));
+  expect_error([&] { small()->forward(x, other); }, {"[state]", "layers.0.x", "another core"});
+}
+
+TEST(BadUse, Times) {
+  const auto with_dt = [](const at::Tensor& dt) { return [dt] { small()->forward(x, {}, {dt, {}, 1}); }; };
+  expect_error(with_dt(at::ones({4})), {"dt", "L = 3", "[4]"});
+  expect_error(with_dt(at::tensor({1.0, 0.0, 1.0})), {"0"});
+  expect_error(with_dt(at::tensor({1.0, -2.0, 1.0})), {"-2"});
+  expect_error(with_dt(at::tensor({1.0, NAN, 1.0})), {"nan"});
+  expect_error([] { small()->forward(x, {}, {{}, at::zeros({3, 5}), 1}); }, {"resets", "[3,5]"});
+  expect_error([] { small()->forward(x, {}, {{}, {}, 0}); }, {"step_rescale", "0"});
+}
+
+TEST(BadUse, DivergedParameters) {
+  for (const char* name :
+       {"layers.0.ssm.Lambda_re", "layers.0.ssm.log_step", "layers.0.ssm.B", "layers.0.block.conv2.bias"}) {
+    ConvS5 core = small();
+    torch::NoGradGuard no_grad;
+    core->forward(x);
+    core->named_parameters()[name].view({-1})[0].fill_(NAN);
+    expect_error([&] { core->forward(x); }, {"[ConvS5]", name, "NaN"});
+  }
+}
+
+}  // namespace
+}  // namespace convssm::cores

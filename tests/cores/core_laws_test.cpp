@@ -1,0 +1,234 @@
+// The laws every core obeys: forward = split forward = steps, causality, exact gradients through the state, the same
+// initial values for the same seed.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/cores/convs5.h"
+#include "convssm/cores/registry.h"
+#include "convssm/cores/s5.h"
+#include "convssm/io/tensor.h"
+#include "tests/support.h"
+
+namespace convssm::cores {
+namespace {
+
+using testing::distance;
+using testing::max_abs;
+using testing::randn;
+
+struct Subject {
+  std::shared_ptr<Core> core;
+  at::Tensor x;  // [L,B,...]
+};
+
+std::vector<Subject> subjects(at::ScalarType type, int64_t L = 11) {
+  std::vector<Subject> all;
+  const nlohmann::json small{{"features", 8}, {"state_size", 12}, {"layers", 3}, {"blocks", 2}};
+  for (const char* block : {"resnet", "standard", "half_glu", "diag_resnet"}) {
+    nlohmann::json options = small;
+    options.update({{"activation_block", block}, {"groups", 4}, {"prenorm", std::string(block) == "half_glu"}});
+    all.push_back({make_core("convs5", options), randn({L, 2, 8, 5, 6}, 1)});
+  }
+  nlohmann::json gaussian = small;
+  gaussian.update({{"groups", 4}, {"init", "gaussian"}, {"kernel_b", 1}, {"kernel_c", 5}, {"feedthrough", true}});
+  all.push_back({make_core("convs5", gaussian), randn({L, 2, 8, 5, 6}, 2)});
+  all.push_back({make_core("s5", small), randn({L, 3, 8}, 3)});
+  for (auto& subject : all) {
+    subject.core->to(type);
+    subject.x = subject.x.to(type);
+  }
+  return all;
+}
+
+std::vector<Timing> timings(int64_t L, int64_t B) {
+  const at::Tensor resets = at::zeros({L, B}, at::kBool);
+  resets[L / 2][0].fill_(true);
+  return {{},
+          {{}, {}, 0.5},
+          {randn({L}, 4).abs() + 0.1, {}, 1},
+          {randn({L, B}, 5).abs() + 0.1, resets, 2},
+          {{}, resets.select(1, 0), 1}};
+}
+
+Timing at_frame(const Timing& timing, int64_t k) {
+  Timing one = timing;
+  if (one.dt.defined()) one.dt = one.dt[k];
+  if (one.resets.defined()) one.resets = one.resets[k];
+  return one;
+}
+
+double state_distance(const State& a, const State& b) {
+  double worst = 0;
+  for (const auto& [name, value] : a.items()) worst = std::max(worst, distance(value, b.get(name)));
+  return worst;
+}
+
+TEST(CoreLaws, SplitAnywhereAndStepsGiveTheSame) {
+  torch::NoGradGuard no_grad;
+  for (const auto& [type, bound] :
+       std::vector<std::pair<at::ScalarType, double>>{{at::kDouble, 1e-12}, {at::kFloat, 1e-5}}) {
+    for (const Subject& s : subjects(type)) {
+      const int64_t L = s.x.size(0);
+      for (const Timing& timing : timings(L, s.x.size(1))) {
+        const CoreOutput whole = s.core->forward(s.x, {}, timing);
+        for (int64_t cut = 1; cut < L; ++cut) {
+          const CoreOutput first = s.core->forward(s.x.slice(0, 0, cut), {}, ssm::slice(timing, 0, cut));
+          const CoreOutput second = s.core->forward(s.x.slice(0, cut), first.state, ssm::slice(timing, cut, L));
+          EXPECT_LT(distance(at::cat({first.y, second.y}), whole.y), bound) << cut;
+          EXPECT_LT(state_distance(second.state, whole.state), bound) << cut;
+        }
+        State state;
+        for (int64_t k = 0; k < L; ++k) {
+          const CoreOutput one = s.core->step(s.x[k], state, at_frame(timing, k));
+          EXPECT_LT(distance(one.y, whole.y[k]), bound) << k;
+          state = one.state;
+        }
+      }
+    }
+  }
+}
+
+TEST(CoreLaws, TheFutureDoesNotChangeThePast) {
+  torch::NoGradGuard no_grad;
+  for (const Subject& s : subjects(at::kFloat)) {
+    const at::Tensor before = s.core->forward(s.x).y;
+    at::Tensor changed = s.x.clone();
+    changed.slice(0, 7) += 1;
+    const at::Tensor after = s.core->forward(changed).y;
+    EXPECT_TRUE(at::allclose(before.slice(0, 0, 7), after.slice(0, 0, 7), 0, 1e-6));
+    EXPECT_GT(distance(before.slice(0, 7), after.slice(0, 7)), 0.1);
+  }
+}
+
+TEST(CoreLaws, AResetIsANewBeginning) {
+  torch::NoGradGuard no_grad;
+  for (const Subject& s : subjects(at::kDouble)) {
+    const at::Tensor resets = at::zeros({s.x.size(0)}, at::kBool);
+    resets[6].fill_(true);
+    const at::Tensor y = s.core->forward(s.x, {}, {{}, resets, 1}).y;
+    EXPECT_LT(distance(y.slice(0, 6), s.core->forward(s.x.slice(0, 6)).y), 1e-12);
+  }
+}
+
+TEST(CoreLaws, DtOfOneIsNoDt) {
+  torch::NoGradGuard no_grad;
+  for (const Subject& s : subjects(at::kDouble)) {
+    const at::Tensor plain = s.core->forward(s.x).y;
+    EXPECT_LT(distance(s.core->forward(s.x, {}, {at::ones({s.x.size(0)}), {}, 1}).y, plain), 1e-12);
+    const at::Tensor half = at::full({s.x.size(0)}, 0.5, at::kDouble);
+    EXPECT_LT(distance(s.core->forward(s.x, {}, {half, {}, 1}).y, s.core->forward(s.x, {}, {{}, {}, 0.5}).y), 1e-12);
+  }
+}
+
+TEST(CoreLaws, GradientsMatchFiniteDifferences) {
+  for (Subject& s : subjects(at::kDouble, 3)) {
+    s.x = s.x.slice(s.x.dim() - 1, 0, s.x.dim() == 5 ? 3 : 8).contiguous();
+    const State start = [&] {
+      torch::NoGradGuard no_grad;
+      State state;
+      for (const auto& [name, value] : s.core->forward(s.x).state.items()) state.set(name, value.contiguous());
+      return state;
+    }();
+    const at::Tensor weights = randn(s.x.sizes(), 9);
+    const auto loss = [&] {
+      const CoreOutput out = s.core->forward(s.x, start);
+      at::Tensor sum = (out.y * weights).sum();
+      for (const auto& [name, value] : out.state.items()) sum = sum + value.pow(2).sum();
+      return sum;
+    };
+    std::vector<at::Tensor> inputs{s.x};
+    for (const auto& [name, value] : start.items()) inputs.push_back(value);
+    for (const auto& item : s.core->named_parameters()) {
+      if (item.key().starts_with("layers.0.") && item.value().numel() < 300) inputs.push_back(item.value());
+    }
+    EXPECT_LT(testing::gradient_error(loss, inputs), 1e-6);
+  }
+}
+
+TEST(CoreLaws, KeptKernelsFollowTheParameters) {
+  torch::NoGradGuard no_grad;
+  const Subject s = subjects(at::kFloat)[0];
+  const at::Tensor before = s.core->forward(s.x).y;
+  for (auto& item : s.core->named_parameters()) {
+    if (!item.key().starts_with("layers.1.ssm")) continue;
+    const at::Tensor old = item.value().clone();
+    item.value().mul_(1.3);
+    EXPECT_GT(distance(s.core->forward(s.x).y, before), 1e-4) << item.key();
+    item.value().copy_(old);
+    EXPECT_LT(distance(s.core->forward(s.x).y, before), 1e-6) << item.key();
+  }
+}
+
+TEST(CoreLaws, SeedsDecideTheInitialValues) {
+  const auto values = [](uint64_t seed) {
+    const auto core = make_core("convs5", {{"features", 32}, {"state_size", 32}, {"seed", seed}});
+    return core->named_parameters()["layers.0.ssm.B"];
+  };
+  EXPECT_TRUE(at::equal(values(3), values(3)));
+  EXPECT_FALSE(at::equal(values(3), values(4)));
+}
+
+TEST(CoreLaws, AStateSavedToAFileGoesOn) {
+  torch::NoGradGuard no_grad;
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("convssm_state_{}.safetensors", getpid());
+  for (const Subject& s : subjects(at::kFloat)) {
+    const State state = s.core->forward(s.x).state;
+    io::save_tensors(path.string(), state.items());
+    State loaded;
+    for (auto& [name, value] : io::load_tensors(path.string())) loaded.set(name, value);
+    EXPECT_TRUE(at::equal(s.core->forward(s.x, state).y, s.core->forward(s.x, loaded).y));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(ConvS5, ParameterCountsOfThePaper) {
+  const std::vector<std::array<int64_t, 3>> published{
+      {128, 128, 591040}, {256, 256, 2361728}, {512, 512, 9442048}, {512, 1024, 14161408}};
+  for (const auto& [features, state_size, expected] : published) {
+    const ConvS5 core(ConvS5Options{.features = features, .state_size = state_size});
+    int64_t count = 0;
+    for (const auto& p : core->parameters()) count += p.numel();
+    EXPECT_EQ(count, expected);
+  }
+}
+
+TEST(ConvS5, IsShiftEquivariantAwayFromTheBorders) {
+  torch::NoGradGuard no_grad;
+  ConvS5 core(ConvS5Options{.features = 8, .state_size = 8, .activation_block = nn::BlockKind::half_glu});
+  const at::Tensor x = randn({5, 1, 8, 14, 14}, 1).to(at::kFloat);
+  const at::Tensor y = core->forward(x).y, shifted = core->forward(x.roll({2, 1}, {3, 4})).y;
+  const auto inner = [](const at::Tensor& t, int64_t h, int64_t w) { return t.narrow(3, h, 6).narrow(4, w, 6); };
+  EXPECT_LT(distance(inner(shifted, 6, 5), inner(y, 4, 4)), 1e-5);
+}
+
+// kernel 1: every pixel is an S5 of its own. Computed here with S5's own path through the shared parameters.
+TEST(ConvS5, WithPointwiseKernelsActsPerPixel) {
+  torch::NoGradGuard no_grad;
+  ConvS5 core(ConvS5Options{
+      .features = 8, .state_size = 8, .kernel_b = 1, .kernel_c = 1, .activation_block = nn::BlockKind::half_glu});
+  const at::Tensor x = randn({9, 2, 8, 3, 4}, 1).to(at::kFloat);
+  const at::Tensor y = core->forward(x).y;
+  for (int64_t i = 0; i < 3; ++i) {
+    for (int64_t j = 0; j < 4; ++j) {
+      const at::Tensor pixel = x.narrow(3, i, 1).narrow(4, j, 1);
+      EXPECT_LT(distance(core->forward(pixel).y, y.narrow(3, i, 1).narrow(4, j, 1)), 1e-5);
+    }
+  }
+}
+
+TEST(ConvS5, DropoutIsOneMaskForAllFrames) {
+  ConvS5Options options{.features = 8, .state_size = 8, .activation_block = nn::BlockKind::half_glu};
+  options.wrapper = {.use_norm = false, .prenorm = false, .skip = false, .dropout = 0.5};
+  ConvS5 core(options);
+  const at::Tensor x = randn({6, 2, 8, 4, 4}, 1).to(at::kFloat);
+  const at::Tensor dropped = core->forward(x).y == 0;
+  for (int64_t k = 1; k < 6; ++k) EXPECT_TRUE(at::equal(dropped[k], dropped[0]));
+  EXPECT_NEAR(dropped[0].to(at::kDouble).mean().item<double>(), 0.5, 0.1);
+  core->eval();
+  EXPECT_FALSE((core->forward(x).y == 0).any().item<bool>());
+}
+
+}  // namespace
+}  // namespace convssm::cores

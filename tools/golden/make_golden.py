@@ -1,0 +1,349 @@
+"""Write the golden files used by the tests, after checking the oracle against itself.
+
+Usage: python make_golden.py [output directory]     (default: ../../tests/golden)
+Needs numpy and mpmath. Every case has its own fixed seed, so cases are independent of each other.
+Parameters and inputs are rounded to float32 first; the expected values are computed from the
+rounded values in float64 and rounded to float32 when stored.
+"""
+
+import json
+import os
+import sys
+import zlib
+
+import mpmath
+import numpy as np
+
+import oracle
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZE_LIMIT = 100_000
+
+
+# ------------------------------------------------------------------------------ self-checks
+
+def expm(A):
+    """Matrix exponential by Taylor series with scaling and squaring (no eigenvectors)."""
+    k = max(0, int(np.ceil(np.log2(np.abs(A).sum(1).max() + 1e-300))) + 4)
+    X = A / 2.0 ** k
+    E = T = np.eye(len(A))
+    for n in range(1, 20):
+        T = T @ X / n
+        E = E + T
+    for _ in range(k):
+        E = E @ E
+    return E
+
+
+def largest_frequency(R):
+    """Largest |w| by power iteration on K^T K (cheap for big R)."""
+    K = oracle.hippo_normal(R) + 0.5 * np.eye(R)
+    v = np.random.default_rng(0).standard_normal(R)
+    for _ in range(60):
+        v = K.T @ (K @ (v / np.linalg.norm(v)))
+    return np.sqrt(np.linalg.norm(v))
+
+
+def check_eigenvalues():
+    printed = {
+        4: "0.556501 4.603293",
+        8: "0.427489 1.957794 5.354209 19.857410",
+        16: "0.352018 1.371989 2.899668 5.090024 8.362105 13.834342 25.629226 80.966081"}
+    for R, text in printed.items():
+        w, _ = oracle.hippo_eig(R)
+        assert " ".join(f"{-v:.6f}" for v in w[::-1]) == text, R
+    largest = {32: "325.426", 64: "1303.27", 128: "5214.67", 256: "20860.2", 512: "83442.5",
+               1024: "333771.6", 2048: "1335087.9"}
+    for R, text in largest.items():
+        digits = len(text.split(".")[1])
+        assert f"{largest_frequency(R):.{digits}f}" == text, R
+        if R <= 64:
+            assert abs(largest_frequency(R) + oracle.hippo_eig(R)[0][0]) < 1e-9 * R * R
+    for R in (2, 4, 8, 16, 32, 64):
+        w, V = oracle.hippo_eig(R)
+        S = oracle.hippo_normal(R)
+        assert (np.diff(w) > 0).all() and (w < 0).all()
+        assert np.abs(V.conj().T @ V - np.eye(R // 2)).max() < 1e-12
+        assert np.abs(V.T @ V).max() < 1e-12
+        full = (V * (-0.5 + 1j * w)) @ V.conj().T
+        assert np.abs(2 * full.real - S).max() < 1e-11 * R * R      # S = V diag V^H + conjugate
+
+
+def check_conjugate_halves():
+    """2 Re(C~ f(Lambda) B~) = C0 f(S) B0 for block-diagonal S and f = exp(Delta .)."""
+    rng = np.random.default_rng(1)
+    for R, J in ((2, 1), (4, 3), (8, 2), (16, 1), (32, 1)):
+        N, delta = R * J, 0.07
+        w, Vb = oracle.hippo_eig(R)
+        S, V = np.kron(np.eye(J), oracle.hippo_normal(R)), np.kron(np.eye(J), Vb)
+        lam = oracle.block_lambda(N, J)
+        B0, C0 = rng.standard_normal((N, 5)), rng.standard_normal((3, N))
+        left = 2 * ((C0 @ V) @ (np.exp(delta * lam)[:, None] * (V.conj().T @ B0))).real
+        right = C0 @ expm(delta * S) @ B0
+        assert np.abs(left - right).max() < 1e-11, (R, J)
+
+
+def check_layers():
+    """Splitting in time, per-pixel equality with S5, and shift equivariance of the SSM."""
+    options = dict(features=4, state_size=4, layers=2, groups=2)
+    p = random_params("convs5", options, np.random.default_rng(2))
+    x = np.random.default_rng(3).standard_normal((6, 2, 4, 5, 6))
+    y, xL = oracle.stack("convs5", options, p, x)
+    for k in range(1, 6):
+        y1, s1 = oracle.stack("convs5", options, p, x[:k])
+        y2, s2 = oracle.stack("convs5", options, p, x[k:], s1)
+        assert np.abs(np.concatenate([y1, y2]) - y).max() < 1e-12
+        assert max(np.abs(a - b).max() for a, b in zip(s2, xL)) < 1e-12
+
+    q = {k[13:]: v.astype(float) for k, v in p.items() if k.startswith("layers.0.ssm.")}
+    o = oracle.full_options("convs5", options)
+    state = np.zeros((2, 2, 5, 6), complex)
+    wide = lambda a: np.pad(a, [(0, 0)] * 3 + [(4, 4)] * 2)
+    ya, _ = oracle.ssm("convs5", q, o, wide(x), wide(state[None])[0], 1.0, None, None)
+    xb = np.roll(wide(x), (1, 2), (-2, -1))
+    yb, _ = oracle.ssm("convs5", q, o, xb, wide(state[None])[0], 1.0, None, None)
+    assert np.abs(np.roll(ya, (1, 2), (-2, -1)) - yb).max() < 1e-12
+
+    o1 = dict(o, kernel_b=1, kernel_c=1)
+    q1 = dict(q, B=q["B"].reshape(2, 4, 9, 2)[:, :, 4], C=q["C"][1:2, 1:2])
+    yc, _ = oracle.ssm("convs5", q1, o1, x, state, 1.0, None, None)
+    pixels = x.transpose(0, 1, 3, 4, 2).reshape(6, 60, 4)
+    q1 = dict(q1, C=q1["C"][0, 0].transpose(1, 0, 2))
+    ys, _ = oracle.ssm("s5", q1, o1, pixels, np.zeros((60, 2), complex), 1.0, None, None)
+    assert np.abs(ys.reshape(6, 2, 5, 6, 4).transpose(0, 1, 4, 2, 3) - yc).max() < 1e-12
+
+
+def check_counts():
+    """Parameter counts of one resnet layer with its LayerNorm, 3x3 kernels."""
+    expected = {(128, 128): 591_040, (256, 256): 2_361_728, (512, 512): 9_442_048,
+                (512, 1024): 14_161_408}
+    for (U, N), count in expected.items():
+        got = oracle.parameter_count("convs5", dict(features=U, state_size=N))
+        print(f"  parameters U={U} N={N}: {got:,}")
+        assert got == count
+
+
+# ------------------------------------------------------------------------ random parameters
+
+def random_params(core, options, rng, step=(1e-3, 1e-1)):
+    """Random everywhere, so that no term hides behind a zero or a one."""
+    o = oracle.full_options(core, options)
+    lam = oracle.block_lambda(o["state_size"], o["blocks"])
+    params = {}
+    for name, shape in oracle.param_shapes(core, options).items():
+        z = rng.standard_normal(shape)
+        leaf = name.rsplit(".", 1)[1]
+        module = name.rsplit(".", 2)[1]
+        if leaf == "Lambda_re":
+            v = lam.real * np.exp(0.3 * z)
+        elif leaf == "Lambda_im":
+            v = lam.imag * (1 + 0.05 * z)
+        elif leaf == "log_step":
+            v = rng.uniform(np.log(step[0]), np.log(step[1]), shape)
+        elif leaf == "B":
+            v = z * np.sqrt(2.0 / shape[1])
+        elif leaf == "C":       # fan-in: all axes but the output feature and re/im
+            v = z * 3.0 / np.sqrt(np.prod(shape) / 2 / o["features"])
+        elif leaf == "D":
+            v = z
+        elif module.startswith("norm"):
+            v = 1 + 0.3 * z if leaf == "weight" else 0.3 * z
+        elif leaf == "weight":
+            v = z / np.sqrt(np.prod(shape[1:]))
+        else:
+            v = 0.3 * z
+        params[name] = v.astype(np.float32)
+    return params
+
+
+# ------------------------------------------------------------------------------------ cases
+
+CONV = dict(features=8, state_size=8, groups=4)
+SMALL = dict(features=4, state_size=8, blocks=2, groups=2)
+S5 = dict(features=6, state_size=8)
+
+
+def positive_real_parts(p):
+    """Some real parts above the clipping bound, one state with a tiny eigenvalue."""
+    for name, v in p.items():
+        if name.endswith("Lambda_re"):
+            v[0], v[-1] = 0.05, 0.05
+        if name.endswith("Lambda_im"):
+            v[-1] = -1e-6
+
+
+def zero_eigenvalue(p):
+    """Positive real part, an exactly zero and a tiny eigenvalue."""
+    for name, v in p.items():
+        if name.endswith("Lambda_re"):
+            v[0], v[1], v[2] = 0.05, 0.0, -1e-7
+        if name.endswith("Lambda_im"):
+            v[1], v[2] = 0.0, 1e-7
+
+
+# name: (core, options, extras); extras: size (L,B,H,W) or (L,B), step range, dt, resets, x0,
+# step_rescale, edit (changes parameters)
+CASES = {
+    "convs5_resnet": ("convs5", dict(CONV, layers=2), {}),
+    "convs5_standard": ("convs5", dict(CONV, activation_block="standard"), {}),
+    "convs5_standard_se": ("convs5", dict(CONV, activation_block="standard", groups=2,
+                                          squeeze_excite=True), {}),
+    "convs5_se_wide": ("convs5", dict(features=96, state_size=4, kernel_b=1, kernel_c=1, kernel_d=1,
+                                      activation_block="standard", squeeze_excite=True),
+                       dict(size=(3, 1, 2, 3), step=(1e-1, 2.0))),
+    "convs5_half_glu": ("convs5", dict(CONV, layers=2, activation_block="half_glu",
+                                       activation="relu"), {}),
+    "convs5_diag_resnet": ("convs5", dict(CONV, activation_block="diag_resnet"), {}),
+    "convs5_prenorm_noskip": ("convs5", dict(CONV, layers=2, prenorm=True, skip=False), {}),
+    "convs5_kernels": ("convs5", dict(CONV, kernel_b=5, kernel_c=1, kernel_d=3), {}),
+    "convs5_kernel1": ("convs5", dict(CONV, layers=2, kernel_b=1, kernel_c=1, kernel_d=1), {}),
+    "convs5_swish_se": ("convs5", dict(CONV, activation="swish", groups=1, squeeze_excite=True), {}),
+    "convs5_elu": ("convs5", dict(CONV, layers=2, activation="elu"), {}),
+    "convs5_relu_nonorm": ("convs5", dict(CONV, layers=2, activation="relu",
+                                          use_norm=False), {}),
+    "convs5_feedthrough": ("convs5", dict(CONV, layers=2, prenorm=True, feedthrough=True), {}),
+    "convs5_x0": ("convs5", dict(CONV, layers=2), dict(x0=True)),
+    "convs5_dt": ("convs5", dict(CONV, layers=2), dict(dt="L", x0=True)),
+    "convs5_dt_batch_reset": ("convs5", dict(CONV, layers=2, blocks=2),
+                              dict(dt="LB", resets="LB", x0=True, step_rescale=0.5,
+                                   size=(7, 3, 4, 3))),
+    "convs5_reset": ("convs5", dict(SMALL), dict(resets="L")),
+    "convs5_bilinear": ("convs5", dict(CONV, layers=2, discretization="bilinear"),
+                        dict(step=(1e-2, 1.0))),
+    "convs5_euler": ("convs5", dict(CONV, layers=2, blocks=2, discretization="euler"), {}),
+    "convs5_noclip": ("convs5", dict(CONV, clip_eigs=False),
+                      dict(step=(1e-1, 2.0), edit=zero_eigenvalue)),
+    "convs5_clip": ("convs5", dict(CONV), dict(step=(1e-1, 2.0), edit=positive_real_parts)),
+    "convs5_deep": ("convs5", dict(features=4, state_size=4, groups=2, layers=12,
+                                   skip_connections=True), dict(size=(3, 1, 3, 4), step=(1e-2, 1.0))),
+    "s5_basic": ("s5", dict(S5), {}),
+    "s5_two_layers_x0": ("s5", dict(S5, layers=2, blocks=2), dict(x0=True)),
+    "s5_dt_reset": ("s5", dict(S5, layers=2), dict(dt="LB", resets="LB", x0=True,
+                                                    step_rescale=2.0)),
+    "s5_prenorm_bilinear": ("s5", dict(S5, layers=2, prenorm=True, discretization="bilinear"),
+                            dict(step=(1e-2, 1.0))),
+    "s5_noclip": ("s5", dict(S5, layers=2, clip_eigs=False, skip=False),
+                  dict(step=(1e-1, 2.0), edit=zero_eigenvalue)),
+}
+
+
+def build_case(name):
+    core, options, extra = CASES[name]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    f32 = np.float32
+    L, B, *space = extra.get("size", (7, 2, 5, 6) if core == "convs5" else (9, 3))
+    params = random_params(core, options, rng, extra.get("step", (1e-2, 1e-1)
+                                                         if core == "s5" else (1e-3, 1e-1)))
+    if "edit" in extra:
+        extra["edit"](params)
+    x = rng.standard_normal((L, B, options["features"], *space)).astype(f32)
+    layers = options.get("layers", 1)
+    shape = {"L": (L,), "LB": (L, B)}
+    x0 = dt = resets = None
+    if extra.get("x0"):
+        x0 = [(0.5 * rng.standard_normal((B, options["state_size"], *space))).astype(f32)
+              for _ in range(layers)]
+    if "dt" in extra:
+        dt = rng.uniform(0.2, 4.0, shape[extra["dt"]]).astype(f32)
+    if "resets" in extra:
+        resets = np.zeros(shape[extra["resets"]], np.uint8)
+        if extra["resets"] == "L":
+            resets[[2, 3]] = 1
+        else:               # sample 0 at the first step, others inside, one at the last step
+            resets[0, 0] = resets[3, 1 % B] = resets[4, 2 % B] = resets[L - 1, 1 % B] = 1
+    scale = extra.get("step_rescale", 1.0)
+
+    y, last = oracle.stack(core, options, params, x, x0, scale, dt, resets)
+    assert np.isfinite(y).all()
+    config = {"core": core, "options": options}
+    if scale != 1.0:
+        config["step_rescale"] = scale
+    count = sum(v.size for v in params.values())
+    assert count == oracle.parameter_count(core, options)
+    out = {"config": np.frombuffer(json.dumps(config).encode(), np.uint8)}
+    out.update({"param." + k: v for k, v in params.items()})
+    out["x"] = x
+    if x0 is not None:
+        out.update({f"x0.layers.{i}.x": v for i, v in enumerate(x0)})
+    if dt is not None:
+        out["dt"] = dt
+    if resets is not None:
+        out["resets"] = resets
+    out["y"] = y.astype(f32)
+    out.update({f"xL.layers.{i}.x": v.astype(f32) for i, v in enumerate(last)})
+    out["parameter_count"] = np.array(count, np.int64)
+    return out
+
+
+# -------------------------------------------------------------------------- special goldens
+
+def build_hippo():
+    return {f"R{R}": oracle.hippo_eig(R)[0] for R in (2, 4, 8, 16, 32, 64)}
+
+
+def build_discretize():
+    """All methods at 50 digits with mpmath, rounded to float64."""
+    mpmath.mp.dps = 50
+    lams = [0j, 1e-12 + 0j, -1e-12 + 0j, 1e-12j, complex(-1e-12, 1e-12), complex(-1e-9, -1e-8),
+            complex(-1e-6, 1e-6), complex(-1e-4, 0), complex(-1e-4, -1e-5), complex(-1e-4, 0.5),
+            complex(0.05, -0.3), complex(-0.5, 0), complex(-0.5, -0.427489),
+            complex(-0.5, -4.603293), complex(-0.5, -80.966081), complex(0, -1303.27),
+            complex(-0.5, -20860.2), complex(-0.5, -333771.0), complex(-0.5, 333771.0),
+            complex(-40.0, 3.0)]
+    deltas = [1e-3, 0.0123, 0.1, 1.0, 2.5]
+    lam = np.repeat(np.array(lams), len(deltas))
+    delta = np.tile(np.array(deltas), len(lams))
+    out = {"lambda_re": lam.real.copy(), "lambda_im": lam.imag.copy(), "delta": delta}
+    for method in ("zoh", "bilinear", "euler"):
+        a, gamma = [], []
+        for l, d in zip(lam, delta):
+            l, d = mpmath.mpc(l.real, l.imag), mpmath.mpf(float(d))
+            z = l * d
+            if method == "zoh":
+                a.append(complex(mpmath.exp(z)))
+                gamma.append(complex(mpmath.expm1(z) / l if l != 0 else d))
+            elif method == "bilinear":
+                a.append(complex((1 + z / 2) / (1 - z / 2)))
+                gamma.append(complex(d / (1 - z / 2)))
+            else:
+                a.append(complex(1 + z))
+                gamma.append(complex(d))
+        a, gamma = np.array(a), np.array(gamma)
+        a2, gamma2 = oracle.discretize(lam, delta, method)
+        # the angle |z| itself is rounded, so allow a relative error growing with it; gamma is a
+        # difference, small when the angle is near a multiple of 2 pi, hence the second scale
+        tol = 4e-16 * (4 + np.abs(lam * delta))
+        assert (np.abs(a2 - a) <= tol * np.maximum(np.abs(a), 1e-300)).all(), method
+        scale = np.maximum(np.abs(gamma), np.minimum(delta, 1 / np.maximum(np.abs(lam), 1e-300)))
+        assert (np.abs(gamma2 - gamma) <= tol * scale).all(), method
+        for key, v in (("a", a), ("gamma", gamma)):
+            out[f"{method}_{key}_re"], out[f"{method}_{key}_im"] = v.real.copy(), v.imag.copy()
+    return out
+
+
+def main():
+    target = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "..", "..", "tests", "golden")
+    os.makedirs(target, exist_ok=True)
+    print("self-checks")
+    check_eigenvalues()
+    check_conjugate_halves()
+    check_layers()
+    check_counts()
+    print(f"{'file':<24}{'bytes':>8}{'arrays':>8}{'params':>8}  x shape / rms(y) / max|y|")
+    builders = {"hippo": build_hippo, "discretize": build_discretize}
+    for name in [*CASES, *builders]:
+        data = builders[name]() if name in builders else build_case(name)
+        path = os.path.join(target, name + ".npz")
+        np.savez(path, **data)
+        size = os.path.getsize(path)
+        assert size < SIZE_LIMIT, (name, size)
+        line = f"{name:<24}{size:>8}{len(data):>8}"
+        if "y" in data:
+            y = data["y"]
+            line += (f"{int(data['parameter_count']):>8}  {list(data['x'].shape)} / "
+                     f"{np.sqrt((y ** 2).mean()):.3f} / {np.abs(y).max():.3f}")
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
