@@ -1,0 +1,56 @@
+#include "convssm/bench/harness.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "convssm/base/error.h"
+
+namespace convssm::bench {
+namespace {
+
+double milliseconds(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  const double part = place - static_cast<double>(below);
+  return values[below] * (1 - part) + values[above] * part;
+}
+
+}  // namespace
+
+Row compare(const std::string& name, const std::string& what, int rounds, const std::function<void()>& subject,
+            const std::function<void()>& reference) {
+  if (rounds < 1) fail(ErrorKind::usage, "[bench] rounds must be positive, got {}", rounds);
+  subject();
+  reference();
+  std::vector<double> subject_times, reference_times, ratios;
+  for (int round = 0; round < rounds; ++round) {
+    subject_times.push_back(milliseconds(subject));
+    reference_times.push_back(milliseconds(reference));
+    ratios.push_back(reference_times.back() / subject_times.back());
+  }
+  return {name,
+          quantile(subject_times, 0.5),
+          "ms",
+          quantile(reference_times, 0.5),
+          quantile(ratios, 0.5),
+          (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2,
+          what};
+}
+
+const std::vector<Group>& all_groups() {
+  static const std::vector<Group> groups{
+      {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
+      {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
+  };
+  return groups;
+}
+
+}  // namespace convssm::bench

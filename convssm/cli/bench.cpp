@@ -1,0 +1,91 @@
+#include "convssm/cli/bench.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
+#include "convssm/base/threads.h"
+#include "convssm/base/version.h"
+#include "convssm/bench/harness.h"
+#include "convssm/ops/isa.h"
+
+namespace convssm::cli {
+namespace {
+
+struct BenchOptions {
+  std::vector<std::string> only;
+  std::string json;
+  int rounds = 15;
+};
+
+std::vector<bench::Group> chosen_groups(const std::vector<std::string>& only) {
+  std::vector<bench::Group> chosen;
+  std::vector<std::string> names;
+  for (const auto& group : bench::all_groups()) {
+    names.emplace_back(group.name);
+    if (only.empty() || std::find(only.begin(), only.end(), group.name) != only.end()) chosen.push_back(group);
+  }
+  for (const std::string& name : only) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    fail(ErrorKind::usage, "[bench] --only expects some of {}, got '{}'", fmt::join(names, ","), name);
+  }
+  return chosen;
+}
+
+nlohmann::json to_json(const bench::Row& row) {
+  return {{"name", row.name},   {"value", row.value},   {"unit", row.unit}, {"reference", row.reference},
+          {"ratio", row.ratio}, {"spread", row.spread}, {"what", row.what}};
+}
+
+void print(const bench::Row& row) {
+  fmt::print("{:<36} {:>10.2f} {:<8} {:>10.2f} {:>8.2f} {:>8}  {}\n", row.name, row.value, row.unit, row.reference,
+             row.ratio, row.spread > 0 ? fmt::format("±{:.2f}", row.spread) : "", row.what);
+  std::fflush(stdout);
+}
+
+void run(const BenchOptions& options) {
+  const auto groups = chosen_groups(options.only);
+  fmt::print("{} threads, {}; {} rounds in turns; ratio = reference / value, ± half the interquartile range\n",
+             threads(), ops::isa_name(), options.rounds);
+  fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
+             "reference is");
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& group : groups) {
+    group.run(options.rounds, [&](const bench::Row& row) {
+      print(row);
+      rows.push_back(to_json(row));
+    });
+  }
+  if (options.json.empty()) return;
+  const nlohmann::json all{{"version", kVersion},
+                           {"threads", threads()},
+                           {"isa", ops::isa_name()},
+                           {"rounds", options.rounds},
+                           {"rows", rows}};
+  replace_file(options.json, all.dump(2) + "\n");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Measure speeds of this machine against their limits");
+  std::string groups = "Groups to measure, separated by commas:";
+  for (const auto& group : bench::all_groups()) groups += fmt::format("\n{} - {}", group.name, group.summary);
+  command->add_option("--only", options->only, groups)->delimiter(',');
+  command->add_option("--json", options->json, "Also write the rows to this file");
+  command->add_option("--rounds", options->rounds, "How often each pair is measured")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->footer("Example:\n  convssm bench --only scan,layer --json bench.json");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace convssm::cli

@@ -1,0 +1,110 @@
+// The program: one sub-command per file. Whatever goes wrong ends as one message on stderr and an exit code:
+// 0 ok, 2 usage, 3 data or format, 4 I/O or memory, 5 numeric.
+#include <c10/util/Exception.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convssm/base/error.h"
+#include "convssm/base/log.h"
+#include "convssm/base/nearest.h"
+#include "convssm/base/version.h"
+#include "convssm/cli/bench.h"
+#include "convssm/cli/doctor.h"
+#include "convssm/ops/runtime.h"
+
+namespace convssm::cli {
+namespace {
+
+void add_commands(CLI::App& app) {
+  add_doctor(app);
+  add_bench(app);
+}
+
+void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
+  app.name("convssm");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", std::string("convssm ") + kVersion);
+  app.add_option("--threads", runtime.threads, "Threads to use; by default all cores")->check(CLI::PositiveNumber);
+  app.footer("Example:\n  convssm doctor\nEach command explains itself: convssm COMMAND --help");
+  // Before the callback of the sub-command, with the options parsed.
+  app.parse_complete_callback([&runtime] { ops::start_runtime(runtime); });
+}
+
+std::vector<std::string> command_names(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// CLI11 would only say that an argument was not expected.
+void check_command(CLI::App& app, const std::string& word) {
+  const auto known = command_names(app);
+  if (word.empty() || word[0] == '-' || std::find(known.begin(), known.end(), word) != known.end()) return;
+  const std::string close = nearest(word, known);
+  const std::string hint = close.empty() ? "" : fmt::format(" Did you mean '{}'?", close);
+  fail(ErrorKind::usage, "unknown command '{}'.{} Commands: {}", word, hint, fmt::join(known, ", "));
+}
+
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  std::string command = "convssm";
+  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
+  log_error("{}. See {} --help", error.what(), command);
+  return exit_code(ErrorKind::usage);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Learns how a scene changes from long recordings of it, and rolls it forward.");
+  ops::RuntimeOptions runtime;
+  set_up(app, runtime);
+  add_commands(app);
+  if (argc < 2) {
+    fmt::print(stderr, "{}", app.help());
+    return exit_code(ErrorKind::usage);
+  }
+  check_command(app, argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  }
+  return 0;
+}
+
+int report_memory() {
+  log_error(
+      "out of memory. Use shorter clips, smaller batches or a smaller model; 'convssm doctor' shows what there is");
+  return exit_code(ErrorKind::io);
+}
+
+int report_libtorch(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  if (text.find("can't allocate memory") != std::string::npos) return report_memory();
+  log_error("{}", text.substr(0, text.find('\n')));
+  return exit_code(ErrorKind::usage);
+}
+
+}  // namespace
+}  // namespace convssm::cli
+
+int main(int argc, char** argv) {
+  try {
+    return convssm::cli::run(argc, argv);
+  } catch (const convssm::Error& error) {
+    convssm::log_error("{}", error.what());
+    return convssm::exit_code(error.kind());
+  } catch (const c10::Error& error) {
+    return convssm::cli::report_libtorch(error);
+  } catch (const std::bad_alloc&) {
+    return convssm::cli::report_memory();
+  } catch (const std::exception& error) {
+    convssm::log_error("{}", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,134 @@
+// The program as a process: what a user types, sees and gets as exit code.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "convssm/base/version.h"
+
+namespace convssm {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string scratch_path(const std::string& name) {
+  return testing::TempDir() + "convssm-cli-" + std::to_string(getpid()) + "-" + name;
+}
+
+// Runs the program; `environment` is put in front, e.g. "NAME=value".
+Outcome run(const std::string& arguments, const std::string& environment = "") {
+  const std::string out = scratch_path("out"), err = scratch_path("err");
+  const std::string command =
+      environment + " '" + CONVSSM_PROGRAM + "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(out), read_all(err)};
+  std::remove(out.c_str());
+  std::remove(err.c_str());
+  return outcome;
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
+}
+
+TEST(Cli, Version) {
+  const Outcome outcome = run("--version");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, std::string("convssm ") + kVersion + "\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Cli, HelpShowsCommandsAndAnExample) {
+  const Outcome outcome = run("--help");
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* part : {"doctor", "--threads", "--version", "Example:"}) expect_contains(outcome.out, part);
+  const Outcome doctor = run("doctor --help");
+  EXPECT_EQ(doctor.code, 0);
+  for (const char* part : {"--json", "Example:\n  convssm doctor"}) expect_contains(doctor.out, part);
+}
+
+TEST(Cli, NoArgumentsIsHelpWithTheExitCodeOfUsage) {
+  const Outcome outcome = run("");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  expect_contains(outcome.err, "doctor");
+}
+
+TEST(Cli, UnknownCommandNamesTheNearest) {
+  const Outcome outcome = run("docter");
+  EXPECT_EQ(outcome.code, 2);
+  expect_contains(outcome.err, "error: unknown command 'docter'. Did you mean 'doctor'?");
+  EXPECT_EQ(run("frobnicate").err.find("Did you mean"), std::string::npos);
+}
+
+TEST(Cli, WrongOptionsSayWhereToLook) {
+  for (const char* arguments : {"doctor --jsn x", "doctor --json", "--threads 0 doctor", "--threads x doctor", "-z"}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.err.substr(0, 7), "error: ") << outcome.err;
+    expect_contains(outcome.err, "--help");
+  }
+  EXPECT_EQ(run("--threads 100000 doctor").code, 2);
+}
+
+TEST(Cli, DoctorPrintsEveryHeading) {
+  const Outcome outcome = run("doctor");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"Software\n", "Matrix products\n", "Processor\n", "Memory\n", "Disk\n", "libtorch", "oneDNN",
+                           "GFLOP/s", "instructions", "threads", "flushed to zero", "allocator"}) {
+    expect_contains(outcome.out, part);
+  }
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+}
+
+TEST(Cli, DoctorUsesTheThreadsAskedFor) {
+  for (const char* arguments : {"--threads 1 doctor", "doctor --threads 1"}) {
+    expect_contains(run(arguments).out, "1 in use");
+  }
+}
+
+TEST(Cli, DoctorJsonParses) {
+  const std::string path = scratch_path("doctor.json");
+  ASSERT_EQ(run("doctor --json '" + path + "'").code, 0);
+  const auto report = nlohmann::json::parse(read_all(path));
+  std::remove(path.c_str());
+  EXPECT_EQ(report.at("version"), kVersion);
+  std::set<std::string> names;
+  for (const auto& finding : report.at("findings")) {
+    names.insert(finding.at("name").get<std::string>());
+    EXPECT_EQ(finding.at("ok").get<bool>(), !finding.contains("advice"));
+  }
+  for (const char* name : {"library", "speed", "threads", "total", "page size"}) EXPECT_EQ(names.count(name), 1u);
+}
+
+TEST(Cli, DoctorJsonIntoAMissingFolderIsAnIoError) {
+  const Outcome outcome = run("doctor --json /nonexistent/doctor.json");
+  EXPECT_EQ(outcome.code, 4);
+  expect_contains(outcome.err, "/nonexistent/doctor.json");
+}
+
+#if defined(__x86_64__)
+TEST(Cli, DoctorMarksSlowKernels) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has nothing faster";
+  const Outcome outcome = run("doctor", "OPENBLAS_CORETYPE=Prescott");
+  if (outcome.out.find("OpenBLAS") == std::string::npos) GTEST_SKIP() << "another BLAS is in use";
+  expect_contains(outcome.out, "! kernels");
+  expect_contains(outcome.out, "-> export OPENBLAS_CORETYPE=");
+}
+#endif
+
+}  // namespace
+}  // namespace convssm
