@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "convssm/ops/check.h"
@@ -20,6 +23,16 @@ Spectrum block_spectrum(int64_t size, bool half) {
   const auto w_kept = w.narrow(0, 0, kept);
   const auto v_kept = v.narrow(1, 0, kept).contiguous();
   return {at::complex(at::full_like(w_kept, -0.5), w_kept), v_kept, v_kept.mH().contiguous()};
+}
+
+// Every layer of a stack starts from the same block, and a block of 1024 takes seconds: each is solved once.
+Spectrum remembered_block(int64_t size, bool half) {
+  static std::mutex mutex;
+  static std::map<std::pair<int64_t, bool>, Spectrum> blocks;
+  const std::lock_guard lock(mutex);
+  const auto found = blocks.find({size, half});
+  if (found != blocks.end()) return found->second;
+  return blocks[{size, half}] = block_spectrum(size, half);
 }
 
 at::Tensor normal_matrix(int64_t size, Stream& stream) {
@@ -48,7 +61,7 @@ Spectrum hippo_spectrum(int64_t state_size, int64_t blocks, bool half) {
   require("hippo", !half || size % 2 == 0, "state_size / blocks must be even with the half spectrum, got {} / {} = {}",
           state_size, blocks, size);
 
-  const auto block = block_spectrum(size, half);
+  const auto block = remembered_block(size, half);
   const std::vector<at::Tensor> v(blocks, block.v), v_inverse(blocks, block.v_inverse);
   return {block.lambda.repeat({blocks}), at::block_diag(v), at::block_diag(v_inverse)};
 }

@@ -141,7 +141,7 @@ TEST(CoreLaws, GradientsMatchFiniteDifferences) {
     std::vector<at::Tensor> inputs{s.x};
     for (const auto& [name, value] : start.items()) inputs.push_back(value);
     for (const auto& item : s.core->named_parameters()) {
-      if (item.key().starts_with("layers.0.") && item.value().numel() < 300) inputs.push_back(item.value());
+      if (item.key().starts_with("layers.0.") && item.value().numel() < 80) inputs.push_back(item.value());
     }
     EXPECT_LT(testing::gradient_error(loss, inputs), 1e-6);
   }
