@@ -1,5 +1,4 @@
-// Learns to forecast a travelling wave field with a two-layer ConvS5, in under a minute on two cores.
-//   wave_forecast [OUT.png]
+// Learns to forecast a travelling wave with a two-layer ConvS5, in under a minute on two cores: wave_forecast [OUT.png]
 // Every clip is a plane wave with its own direction, length, speed and phase. The network sees 20 frames and rolls the
 // next 20 forward from its own forecasts. The picture shows the truth above the forecast.
 #include <torch/torch.h>
@@ -39,14 +38,12 @@ struct Forecaster : torch::nn::Module {
         register_module("core", cores::ConvS5(cores::ConvS5Options{.features = kWidth, .state_size = 32, .layers = 2}));
     decode = register_module("decode", torch::nn::Conv2d(conv(kWidth, 1)));
   }
-
   // Frame k+1 from frames up to k, for all k at once.
   std::pair<torch::Tensor, cores::State> predict(const torch::Tensor& frames, const cores::State& state = {}) {
     const auto features = encode(frames.flatten(0, 1)).view({frames.size(0), frames.size(1), kWidth, kSize, kSize});
     auto [y, next] = core->forward(features, state);
     return {frames + decode(y.flatten(0, 1)).view(frames.sizes()), next};
   }
-
   torch::Tensor roll(const torch::Tensor& context, int64_t frames) {
     torch::NoGradGuard no_grad;
     auto [seen, state] = predict(context);
@@ -65,7 +62,7 @@ torch::Tensor strip(const torch::Tensor& clips) {
   return torch::constant_pad_nd(tiles, {1, 1, 1, 1}, 1).permute({1, 0, 2}).flatten(1);
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::filesystem::path path = argc > 1 ? argv[1] : "wave.png";
   ops::start_runtime();
   torch::manual_seed(1);
@@ -96,4 +93,7 @@ int main(int argc, char** argv) {
   fmt::print("squared error of {} frames: {:.3f}; of copying the last one: {:.3f}\n", truth.size(0), error, copy);
   fmt::print("truth above, forecast below, every second frame: {}\n", path.string());
   return error < copy ? 0 : 1;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "error: {}\n", error.what());
+  return 1;
 }

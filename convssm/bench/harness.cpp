@@ -49,6 +49,7 @@ const std::vector<Group>& all_groups() {
   static const std::vector<Group> groups{
       {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
       {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
+      {"memory", "fresh tensors against libtorch's default allocator", bench_memory},
   };
   return groups;
 }

@@ -30,7 +30,8 @@ void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", std::string("convssm ") + kVersion);
-  app.add_option("--threads", runtime.threads, "Threads to use; by default all cores")->check(CLI::PositiveNumber);
+  app.add_option("--threads", runtime.threads, "Threads to use; by default OMP_NUM_THREADS or all cores")
+      ->check(CLI::PositiveNumber);
   app.footer("Example:\n  convssm doctor\nEach command explains itself: convssm COMMAND --help");
   // Before the callback of the sub-command, with the options parsed.
   app.parse_complete_callback([&runtime] { ops::start_runtime(runtime); });

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/cores/layer_stack.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
@@ -16,14 +17,9 @@ namespace {
 using ops::require;
 
 void check_options(const ConvS5Options& o) {
-  require("ConvS5", o.features > 0, "features must be positive, got {}", o.features);
-  require("ConvS5", o.state_size > 0, "state_size must be positive, got {}", o.state_size);
-  require("ConvS5", o.layers > 0, "layers must be positive, got {}", o.layers);
+  check_stack_options("ConvS5", o);
   require("ConvS5", o.kernel_b > 0 && o.kernel_c > 0 && o.kernel_d > 0,
           "kernels must be positive, got B {}, C {}, D {}", o.kernel_b, o.kernel_c, o.kernel_d);
-  require("ConvS5", o.dt_min > 0 && o.dt_max >= o.dt_min && std::isfinite(o.dt_max),
-          "expected 0 < dt_min <= dt_max, got {} and {}", o.dt_min, o.dt_max);
-  check("ConvS5", o.wrapper);
 }
 
 ssm::Spectrum initial_spectrum(const ConvS5Options& o, const Stream& stream) {
@@ -32,10 +28,31 @@ ssm::Spectrum initial_spectrum(const ConvS5Options& o, const Stream& stream) {
   return ssm::gaussian_spectrum(o.state_size, own);
 }
 
-// Where the input of an earlier layer is added again, -1 = nowhere.
-int64_t skip_source(int64_t layer) { return layer == 8 ? 3 : layer == 11 ? 6 : -1; }
+StateInit parse_state_init(const std::string& text) {
+  if (text == "hippo") return StateInit::hippo;
+  if (text == "gaussian") return StateInit::gaussian;
+  fail(ErrorKind::usage, "[ConvS5] init must be hippo or gaussian, got '{}'", text);
+}
 
 }  // namespace
+
+ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
+  ConvS5Options o;
+  OptionReader read("ConvS5", json);
+  read_stack_options(read, o);
+  read("kernel_b", o.kernel_b);
+  read("kernel_c", o.kernel_c);
+  read("kernel_d", o.kernel_d);
+  read("init", [&](const std::string& text) { o.init = parse_state_init(text); });
+  read("activation_block", [&](const std::string& text) { o.activation_block = nn::parse_block_kind(text); });
+  read("activation", [&](const std::string& text) { o.activation = ops::parse_activation(text); });
+  read("groups", o.groups);
+  read("squeeze_excite", o.squeeze_excite);
+  read("feedthrough", o.feedthrough);
+  read("skip_connections", o.skip_connections);
+  read.finish();
+  return o;
+}
 
 ConvS5SSMImpl::ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream) : options_(options) {
   const ssm::Spectrum spectrum = initial_spectrum(options, stream);
@@ -62,20 +79,27 @@ ConvS5SSMImpl::Kernels ConvS5SSMImpl::fold(const Timing& timing) const {
   return kernels;
 }
 
-const ConvS5SSMImpl::Kernels& ConvS5SSMImpl::folded() {
-  std::vector<std::pair<const void*, uint64_t>> now;
-  for (const auto& p : parameters(false)) now.emplace_back(p.data_ptr(), p._version());
-  if (now != kept_for_) {
-    kept_ = fold({});
+const ConvS5SSMImpl::Kernels& ConvS5SSMImpl::folded(double step_rescale) {
+  std::vector<nn::ParameterVersion> now;
+  for (const auto& p : parameters(false)) now.push_back(nn::version_of(p));
+  if (now != kept_for_ || step_rescale != kept_rescale_) {
+    kept_ = fold({{}, {}, step_rescale});
     kept_for_ = std::move(now);
+    kept_rescale_ = step_rescale;
   }
   return kept_;
 }
 
+void ConvS5SSMImpl::train(bool on) {
+  kept_for_.clear();
+  Module::train(on);
+}
+
 std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::forward(const at::Tensor& u, int64_t L, const at::Tensor& x0,
                                                          const Timing& timing) {
-  const bool plain = !timing.varies() && timing.step_rescale == 1;
-  const Kernels kernels = plain && !at::GradMode::is_enabled() ? folded() : fold(timing);
+  if (at::GradMode::is_enabled()) kept_for_.clear();
+  const bool keep = !timing.varies() && !at::GradMode::is_enabled();
+  const Kernels kernels = keep ? folded(timing.step_rescale) : fold(timing);
   at::Tensor bu = ops::conv2d(u, kernels.b);
   bu = bu.view({L, bu.size(0) / L, bu.size(1), bu.size(2), bu.size(3)});
   if (timing.dt.defined()) bu = ops::scale_states(kernels.gamma, bu);
@@ -114,33 +138,17 @@ ConvS5Impl::ConvS5Impl(const ConvS5Options& options) : options_(options) {
   }
 }
 
+void ConvS5Impl::train(bool on) {
+  finite_.forget();
+  Module::train(on);
+}
+
 CoreOutput ConvS5Impl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
   ops::require_dims("ConvS5", "x", x, 5, "[L,B,C,H,W]");
-  const int64_t L = x.size(0), B = x.size(1), U = options_.features;
-  require("ConvS5", x.size(2) == U, "x must be [L,B,{},H,W], got {}", U, ops::shape_text(x.sizes()));
-  ops::require_like("ConvS5", "x", x, layers_[0]->parameters()[0]);
-  ssm::check_timing("ConvS5", timing, L, B);
+  require("ConvS5", x.size(2) == options_.features, "x must be [L,B,{},H,W], got {}", options_.features,
+          ops::shape_text(x.sizes()));
   finite_("ConvS5", *this);
-
-  at::Tensor u = x.flatten(0, 1);
-  CoreOutput out;
-  std::vector<at::Tensor> inputs;
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const std::string key = "layers." + std::to_string(i) + ".x";
-    const at::Tensor x0 = state.get(key);
-    if (x0.defined()) {
-      ops::require_shape("ConvS5", key.c_str(), x0, {B, 2 * layers_[i]->states(), x.size(3), x.size(4)});
-      ops::require_like("ConvS5", key.c_str(), x0, x);
-    }
-    const int64_t source = options_.skip_connections ? skip_source(static_cast<int64_t>(i)) : -1;
-    if (source >= 0) u = u + inputs[source];
-    if (options_.skip_connections) inputs.push_back(u);
-    auto [y, last] = layers_[i]->forward(u, L, x0, timing);
-    u = y;
-    out.state.set(key, last);
-  }
-  out.y = u.view({L, B, U, x.size(3), x.size(4)});
-  return out;
+  return run_layers("ConvS5", layers_, x, state, timing, options_.skip_connections);
 }
 
 }  // namespace convssm::cores

@@ -51,18 +51,20 @@ class ConvS5SSMImpl : public torch::nn::Module {
   std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
 
   int64_t states() const { return lambda_re_.size(0); }  // P
+  void train(bool on = true) override;                   // forgets what is kept
 
  private:
   struct Kernels {  // what the convolutions and the scan take
     at::Tensor a, gamma, b, c;
   };
   Kernels fold(const Timing& timing) const;
-  const Kernels& folded();  // fold({}) kept while the parameters do not change; without gradients only
+  const Kernels& folded(double step_rescale);  // kept while the parameters do not change; without gradients only
 
   ConvS5Options options_;
   at::Tensor lambda_re_, lambda_im_, b_tilde_, c_tilde_, log_step_;
   Kernels kept_;
-  std::vector<std::pair<const void*, uint64_t>> kept_for_;
+  std::vector<nn::ParameterVersion> kept_for_;
+  double kept_rescale_ = 0;
 };
 TORCH_MODULE(ConvS5SSM);
 
@@ -87,6 +89,7 @@ class ConvS5Impl : public Core {
   explicit ConvS5Impl(const ConvS5Options& options);
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
   const ConvS5Options& options() const { return options_; }
+  void train(bool on = true) override;
 
  private:
   ConvS5Options options_;

@@ -1,8 +1,11 @@
 #include "convssm/cores/core.h"
 
+#include "convssm/ops/check.h"
+
 namespace convssm::cores {
 
 CoreOutput Core::step(const at::Tensor& x, const State& state, const Timing& timing) {
+  ops::require("step", x.defined(), "x must be one frame [B,C,H,W] or [B,C], got an undefined tensor");
   Timing one = timing;
   if (one.dt.defined()) one.dt = one.dt.unsqueeze(0);
   if (one.resets.defined()) one.resets = one.resets.unsqueeze(0);

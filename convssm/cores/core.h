@@ -1,5 +1,6 @@
 // The contract of every temporal core: a sequence of feature frames to a sequence of feature frames, causally.
 // The law that all rest on: splitting a sequence anywhere and carrying the state gives the result of not splitting it.
+// One core object is for one thread at a time (it keeps folded kernels between calls); states may go anywhere.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,8 +19,8 @@ struct CoreOutput {
 
 class Core : public torch::nn::Module {
  public:
-  // All frames at once: x [L,B,C,H,W] (cores on vectors: [L,B,C]) -> y of the same shape. Differentiable in x and
-  // state.
+  // All frames at once: x [L,B,C,H,W] (cores on vectors: [L,B,C]) -> y of the same shape.
+  // Differentiable once in x, state and parameters (the fused residual sums have no second derivative).
   virtual CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) = 0;
 
   // One frame, the same numbers: x [B,C,H,W] (or [B,C]); timing.dt and timing.resets are [] or [B].

@@ -10,7 +10,7 @@ struct WrapperOptions {
   bool use_norm = true;
   bool prenorm = false;
   bool skip = true;
-  double dropout = 0;  // one mask for all frames of a sequence
+  double dropout = 0;  // in training: one mask for all frames of a call, so the law of splitting holds without it
 };
 
 void check(const char* operation, const WrapperOptions& options);

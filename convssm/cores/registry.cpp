@@ -5,7 +5,6 @@
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 #include "convssm/cores/convs5.h"
-#include "convssm/cores/option_reader.h"
 #include "convssm/cores/s5.h"
 
 namespace convssm::cores {
@@ -16,60 +15,7 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
   return std::make_shared<Impl>(Options::from_json(options));
 }
 
-void read_wrapper(OptionReader& read, WrapperOptions& wrapper) {
-  read("use_norm", wrapper.use_norm);
-  read("prenorm", wrapper.prenorm);
-  read("skip", wrapper.skip);
-  read("dropout", wrapper.dropout);
-}
-
-template <typename Options>
-void read_state_space(OptionReader& read, Options& o) {
-  read("features", o.features);
-  read("state_size", o.state_size);
-  read("layers", o.layers);
-  read("blocks", o.blocks);
-  read("clip_eigs", o.clip_eigs);
-  read("dt_min", o.dt_min);
-  read("dt_max", o.dt_max);
-  read("discretization", [&](const std::string& text) { o.discretization = ssm::parse_discretization(text); });
-  read("seed", o.seed);
-  read_wrapper(read, o.wrapper);
-}
-
-StateInit parse_state_init(const std::string& text) {
-  if (text == "hippo") return StateInit::hippo;
-  if (text == "gaussian") return StateInit::gaussian;
-  fail(ErrorKind::usage, "[ConvS5] init must be hippo or gaussian, got '{}'", text);
-}
-
 }  // namespace
-
-ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
-  ConvS5Options o;
-  OptionReader read("ConvS5", json);
-  read_state_space(read, o);
-  read("kernel_b", o.kernel_b);
-  read("kernel_c", o.kernel_c);
-  read("kernel_d", o.kernel_d);
-  read("init", [&](const std::string& text) { o.init = parse_state_init(text); });
-  read("activation_block", [&](const std::string& text) { o.activation_block = nn::parse_block_kind(text); });
-  read("activation", [&](const std::string& text) { o.activation = ops::parse_activation(text); });
-  read("groups", o.groups);
-  read("squeeze_excite", o.squeeze_excite);
-  read("feedthrough", o.feedthrough);
-  read("skip_connections", o.skip_connections);
-  read.finish();
-  return o;
-}
-
-S5Options S5Options::from_json(const nlohmann::json& json) {
-  S5Options o;
-  OptionReader read("S5", json);
-  read_state_space(read, o);
-  read.finish();
-  return o;
-}
 
 const std::vector<CoreInfo>& all_cores() {
   static const std::vector<CoreInfo> table{

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/cores/layer_stack.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/dense.h"
 #include "convssm/ops/scan.h"
@@ -10,21 +11,14 @@
 #include "convssm/ssm/initializers.h"
 
 namespace convssm::cores {
-namespace {
 
-using ops::require;
-
-void check_options(const S5Options& o) {
-  require("S5", o.features > 0, "features must be positive, got {}", o.features);
-  require("S5", o.state_size > 0, "state_size must be positive, got {}", o.state_size);
-  require("S5", o.layers > 0, "layers must be positive, got {}", o.layers);
-  require("S5", o.dt_min > 0 && o.dt_max >= o.dt_min && std::isfinite(o.dt_max),
-          "expected 0 < dt_min <= dt_max, got {} and {}", o.dt_min, o.dt_max);
-  check("S5", o.wrapper);
+S5Options S5Options::from_json(const nlohmann::json& json) {
+  S5Options o;
+  OptionReader read("S5", json);
+  read_stack_options(read, o);
+  read.finish();
+  return o;
 }
-
-}  // namespace
-
 S5LayerImpl::S5LayerImpl(const S5Options& options, const Stream& stream) : options_(options) {
   const ssm::Spectrum spectrum = ssm::hippo_spectrum(options.state_size, options.blocks);
   const int64_t P = spectrum.lambda.size(0), U = options.features;
@@ -65,7 +59,7 @@ std::pair<at::Tensor, at::Tensor> S5LayerImpl::forward(const at::Tensor& u, int6
 }
 
 S5Impl::S5Impl(const S5Options& options) : options_(options) {
-  check_options(options);
+  check_stack_options("S5", options);
   auto list = register_module("layers", torch::nn::ModuleList());
   const Stream stream(options.seed, "S5");
   for (int64_t i = 0; i < options.layers; ++i) {
@@ -74,29 +68,17 @@ S5Impl::S5Impl(const S5Options& options) : options_(options) {
   }
 }
 
+void S5Impl::train(bool on) {
+  finite_.forget();
+  Module::train(on);
+}
+
 CoreOutput S5Impl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
   ops::require_dims("S5", "x", x, 3, "[L,B,C]");
-  const int64_t L = x.size(0), B = x.size(1), U = options_.features;
-  require("S5", x.size(2) == U, "x must be [L,B,{}], got {}", U, ops::shape_text(x.sizes()));
-  ops::require_like("S5", "x", x, layers_[0]->parameters()[0]);
-  ssm::check_timing("S5", timing, L, B);
+  ops::require("S5", x.size(2) == options_.features, "x must be [L,B,{}], got {}", options_.features,
+               ops::shape_text(x.sizes()));
   finite_("S5", *this);
-
-  at::Tensor u = x.flatten(0, 1);
-  CoreOutput out;
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const std::string key = "layers." + std::to_string(i) + ".x";
-    const at::Tensor x0 = state.get(key);
-    if (x0.defined()) {
-      ops::require_shape("S5", key.c_str(), x0, {B, 2 * layers_[i]->states()});
-      ops::require_like("S5", key.c_str(), x0, x);
-    }
-    auto [y, last] = layers_[i]->forward(u, L, x0, timing);
-    u = y;
-    out.state.set(key, last);
-  }
-  out.y = u.view({L, B, U});
-  return out;
+  return run_layers("S5", layers_, x, state, timing);
 }
 
 }  // namespace convssm::cores

@@ -54,6 +54,7 @@ class S5Impl : public Core {
   explicit S5Impl(const S5Options& options);
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
   const S5Options& options() const { return options_; }
+  void train(bool on = true) override;
 
  private:
   S5Options options_;

@@ -28,6 +28,7 @@ DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale) {
 at::Tensor DenseImpl::forward(const at::Tensor& x) { return ops::dense(x, weight, bias); }
 
 NormImpl::NormImpl(int64_t channels) {
+  ops::require("Norm", channels > 0, "channels must be positive, got {}", channels);
   weight = register_parameter("weight", at::ones({channels}));
   bias = register_parameter("bias", at::zeros({channels}));
 }
@@ -42,13 +43,17 @@ at::Tensor NormImpl::add_layer_norm(const at::Tensor& x, const at::Tensor& y) {
   return ops::add_layer_norm(x, y, weight, bias);
 }
 
+ParameterVersion version_of(const at::Tensor& parameter) {
+  return {parameter.data_ptr(), parameter.is_inference() ? 0 : static_cast<uint64_t>(parameter._version())};
+}
+
 void FiniteCheck::operator()(const char* operation, const torch::nn::Module& module) {
+  if (at::GradMode::is_enabled()) forget();
   size_t i = 0;
   for (const auto& item : module.named_parameters()) {
-    const at::Tensor& parameter = item.value();
-    const std::pair<const void*, uint64_t> now{parameter.unsafeGetTensorImpl(), parameter._version()};
-    if (i == seen_.size()) seen_.emplace_back(nullptr, 0);
-    if (seen_[i] != now) ops::require_finite(operation, item.key().c_str(), parameter);
+    const ParameterVersion now = version_of(item.value());
+    if (i == seen_.size()) seen_.push_back({nullptr, 0});
+    if (seen_[i] != now) ops::require_finite(operation, item.key().c_str(), item.value());
     seen_[i++] = now;
   }
 }

@@ -18,8 +18,8 @@ class ConvImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Conv);
 
-// Over channels: x [N,in,...] -> [N,out,...]. `weight` [out,in], variance scale/in, truncated normal; `bias` [out]
-// zero.
+// Over channels: x [N,in,...] -> [N,out,...]. `weight` [out,in], truncated normal of variance scale/in;
+// `bias` [out], zero.
 class DenseImpl : public torch::nn::Module {
  public:
   DenseImpl(int64_t in, int64_t out, Stream stream, double scale = 1);
@@ -39,14 +39,24 @@ class NormImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Norm);
 
-// Throws Error(numeric) if a parameter of the module holds NaN or infinity. Looks only at parameters that changed since
-// the last call on this checker.
+// What changes when parameters do: for each its memory and version. Writing through `.data()` changes neither, which is
+// why whoever keeps something for a version forgets it when gradients are on and when train() or eval() is called.
+struct ParameterVersion {
+  const void* memory;
+  uint64_t version;
+  bool operator==(const ParameterVersion&) const = default;
+};
+ParameterVersion version_of(const at::Tensor& parameter);
+
+// Throws Error(numeric) if a parameter of the module holds NaN or infinity. Without gradients it looks only at
+// parameters that changed since the last call.
 class FiniteCheck {
  public:
   void operator()(const char* operation, const torch::nn::Module& module);
+  void forget() { seen_.clear(); }
 
  private:
-  std::vector<std::pair<const void*, uint64_t>> seen_;
+  std::vector<ParameterVersion> seen_;
 };
 
 }  // namespace convssm::nn

@@ -10,7 +10,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "convssm/ops/activation.h"
+#include "convssm/ops/activation_kind.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace convssm::ops {
@@ -38,12 +38,12 @@ HWY_INLINE V gelu_gate(D d, V x) {
 template <Activation activation, class D, class V>
 HWY_INLINE V activation_value(D d, V x) {
   using T = hn::TFromD<D>;
-  if constexpr (activation == Activation::relu) return hn::Max(x, hn::Zero(d));
+  if constexpr (activation == Activation::relu) return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
   if constexpr (activation == Activation::gelu) return hn::Mul(x, gelu_gate(d, x));
   if constexpr (activation == Activation::swish) return hn::Mul(x, sigmoid(d, x));
   if constexpr (activation == Activation::elu) {
     const V below = hn::Expm1(d, hn::Max(hn::Min(x, hn::Zero(d)), hn::Set(d, T{-80})));
-    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, below);
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), below, x);  // this way round NaN stays NaN
   }
   return x;
 }

@@ -5,15 +5,9 @@
 
 #include <string>
 
-namespace convssm::ops {
+#include "convssm/ops/activation_kind.h"
 
-enum class Activation {
-  identity,
-  relu,
-  gelu,   // tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-  swish,  // x sigmoid(x)
-  elu,    // x for x > 0, exp(x) - 1 below
-};
+namespace convssm::ops {
 
 const char* name(Activation activation);
 Activation parse_activation(const std::string& text);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "convssm/ops/activation.h"
+#include "convssm/ops/activation_kind.h"
 
 namespace convssm::ops {
 

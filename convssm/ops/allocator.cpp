@@ -5,7 +5,6 @@
 #include <c10/core/impl/alloc_cpu.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +13,8 @@
 #include <new>
 #include <unordered_map>
 #include <vector>
+
+#include "convssm/base/memory.h"
 
 namespace convssm::ops {
 namespace {
@@ -25,10 +26,6 @@ constexpr size_t kLarge = size_t{1} << 20;
 size_t size_class(size_t size) {
   const size_t step = std::max(kHugePage, std::bit_floor(size) / 8);
   return (size + step - 1) / step * step;
-}
-
-size_t physical_memory() {
-  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
 // A block aligned to huge pages, or nullptr.
@@ -93,7 +90,7 @@ class BlockCache {
 
   // Blocks of sizes that are no longer asked for must not fill the memory.
   void* map_new(size_t size) {
-    if (statistics_.used + statistics_.cached + size > physical_memory() / 2) release_locked();
+    if (statistics_.used + statistics_.cached + size > total_memory() / 2) release_locked();
     void* block = map_block(size);
     if (block == nullptr) {
       release_locked();

@@ -25,7 +25,10 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::opti
           shape_text(weight.sizes()));
   require("conv2d", stride > 0, "stride must be positive, got {}", stride);
   require_like("conv2d", "weight", weight, x);
-  if (bias) require_shape("conv2d", "bias", *bias, {weight.size(0)});
+  if (bias) {
+    require_shape("conv2d", "bias", *bias, {weight.size(0)});
+    require_like("conv2d", "bias", *bias, x);
+  }
 
   const int64_t pad_h = total_padding(x.size(2), weight.size(2), stride);
   const int64_t pad_w = total_padding(x.size(3), weight.size(3), stride);

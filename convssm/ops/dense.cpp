@@ -13,11 +13,18 @@ at::Tensor dense(const at::Tensor& x, const at::Tensor& weight, const c10::optio
   require_dims("dense", "weight", weight, 2, "[O,C]");
   require("dense", weight.size(1) == x.size(1), "weight must be [O,{}], got {}", x.size(1), shape_text(weight.sizes()));
   require_like("dense", "weight", weight, x);
+  require("dense", x.numel() > 0, "x must have no size 0, got {}", shape_text(x.sizes()));
+  if (bias) {
+    require_shape("dense", "bias", *bias, {weight.size(0)});
+    require_like("dense", "bias", *bias, x);
+  }
   if (x.dim() == 4) return ops::conv2d(x, weight.unsqueeze(-1).unsqueeze(-1), bias);
   return at::linear(x, weight, bias);
 }
 
 at::Tensor scale_states(const at::Tensor& gamma, const at::Tensor& b) {
+  require("scale_states", gamma.is_complex() && (gamma.dim() == 2 || gamma.dim() == 3),
+          "gamma must be complex [L,P] or [L,B,P], got {} {}", dtype_text(gamma), shape_text(gamma.sizes()));
   const int64_t P = gamma.size(-1);
   require("scale_states", b.dim() >= 3 && b.size(2) == 2 * P, "b must be [L,B,{},...], got {}", 2 * P,
           shape_text(b.sizes()));

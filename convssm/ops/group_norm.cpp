@@ -21,6 +21,7 @@ GroupNormBackwardFrame<T> describe(const at::Tensor& x, int64_t groups, int64_t 
   f.channels = x.size(1);
   f.pixels = x.numel() / (x.size(0) * x.size(1));
   f.groups = groups;
+  f.eps = kNormEps;
   f.weight = weight.data_ptr<T>();
   f.bias = bias.data_ptr<T>();
   return f;

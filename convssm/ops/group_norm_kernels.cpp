@@ -56,7 +56,7 @@ void statistics(const GroupNormFrame<T>& f, double* sums) {
     return hn::Mul(centred, centred);
   });
   for (int64_t group = 0; group < f.groups; ++group) {
-    f.rstd[group] = 1.0 / std::sqrt(group_sum(sums, group, width) / count + 1e-6);
+    f.rstd[group] = 1.0 / std::sqrt(group_sum(sums, group, width) / count + f.eps);
   }
 }
 

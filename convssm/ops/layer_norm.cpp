@@ -20,8 +20,15 @@ void run_forward(const at::Tensor& x, const at::Tensor& y, const at::Tensor& wei
                  at::Tensor& sum, at::Tensor& out) {
   const int64_t C = x.size(1);
   at::parallel_for(0, x.numel() / C, kGrainRows, [&](int64_t first, int64_t end) {
-    LayerNormRows<T> rows{end - first,        C,       x.data_ptr<T>() + first * C,  nullptr, weight.data_ptr<T>(),
-                          bias.data_ptr<T>(), nullptr, out.data_ptr<T>() + first * C};
+    LayerNormRows<T> rows{end - first,
+                          C,
+                          kNormEps,
+                          x.data_ptr<T>() + first * C,
+                          nullptr,
+                          weight.data_ptr<T>(),
+                          bias.data_ptr<T>(),
+                          nullptr,
+                          out.data_ptr<T>() + first * C};
     if (y.defined()) rows.y = y.data_ptr<T>() + first * C;
     if (sum.defined()) rows.sum = sum.data_ptr<T>() + first * C;
     layer_norm_rows(rows);
@@ -36,7 +43,7 @@ void run_backward(const at::Tensor& x, const at::Tensor& g, const at::Tensor& we
   at::parallel_for(0, x.numel() / C, kGrainRows, [&](int64_t first, int64_t end) {
     std::vector<T> scratch(2 * C);
     double* grad_weight = partial.data_ptr<double>() + at::get_thread_num() * 2 * C;
-    layer_norm_backward_rows({end - first, C, x.data_ptr<T>() + first * C, g.data_ptr<T>() + first * C,
+    layer_norm_backward_rows({end - first, C, kNormEps, x.data_ptr<T>() + first * C, g.data_ptr<T>() + first * C,
                               weight.data_ptr<T>(), out.data_ptr<T>() + first * C, scratch.data(), grad_weight,
                               grad_weight + C});
   });
@@ -48,7 +55,9 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
                             const at::Tensor& weight, const at::Tensor& bias) {
     const at::Tensor x = channels_together(x_in), w = weight.contiguous(), b = bias.contiguous();
     const at::Tensor y = y_in ? channels_together(*y_in) : at::Tensor();
-    at::Tensor sum = y.defined() ? at::empty_like(x) : at::Tensor();
+    const bool keep = y.defined() &&
+                      (x_in.requires_grad() || y_in->requires_grad() || weight.requires_grad() || bias.requires_grad());
+    at::Tensor sum = keep ? at::empty_like(x) : at::Tensor();
     at::Tensor out = at::empty_like(x);
     if (x.scalar_type() == at::kFloat) {
       run_forward<float>(x, y, w, b, sum, out);
@@ -56,7 +65,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
       run_forward<double>(x, y, w, b, sum, out);
     }
     ctx->saved_data["added"] = y.defined();
-    ctx->save_for_backward({y.defined() ? sum : x_in, weight, bias});
+    ctx->save_for_backward({keep ? sum : x_in, weight, bias});
     return out;
   }
 

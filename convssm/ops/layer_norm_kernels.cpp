@@ -30,14 +30,14 @@ HWY_INLINE T row_sum(int64_t channels, const Term& term) {
 }
 
 template <typename T>
-HWY_INLINE void row_statistics(const T* x, int64_t channels, T& mean, T& rstd) {
+HWY_INLINE void row_statistics(const T* x, int64_t channels, double eps, T& mean, T& rstd) {
   const T count = static_cast<T>(channels);
   mean = row_sum<T>(channels, [&](auto d, int64_t c) HWY_ATTR { return hn::LoadU(d, x + c); }) / count;
   const T squares = row_sum<T>(channels, [&](auto d, int64_t c) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, x + c), hn::Set(d, mean));
     return hn::Mul(centred, centred);
   });
-  rstd = T{1} / std::sqrt(squares / count + T(1e-6));
+  rstd = T{1} / std::sqrt(squares / count + static_cast<T>(eps));
 }
 
 template <typename T>
@@ -54,7 +54,7 @@ void forward(const LayerNormRows<T>& r) {
       x = sum;
     }
     T mean, rstd;
-    row_statistics(x, r.channels, mean, rstd);
+    row_statistics(x, r.channels, r.eps, mean, rstd);
     for_channels<T>(r.channels, [&](auto d, int64_t c) HWY_ATTR {
       const auto normal = hn::Mul(hn::Sub(hn::LoadU(d, x + c), hn::Set(d, mean)), hn::Set(d, rstd));
       hn::StoreU(hn::MulAdd(normal, hn::LoadU(d, r.weight + c), hn::LoadU(d, r.bias + c)), d, out + c);
@@ -83,7 +83,7 @@ void backward(const LayerNormBackwardRows<T>& r) {
     T* weight_sums = r.scratch;
     T* bias_sums = r.scratch + r.channels;
     T mean, rstd;
-    row_statistics(x, r.channels, mean, rstd);
+    row_statistics(x, r.channels, r.eps, mean, rstd);
     const T dz_mean =
         row_sum<T>(r.channels, [&](auto d, int64_t c)
                                    HWY_ATTR { return hn::Mul(hn::LoadU(d, g + c), hn::LoadU(d, r.weight + c)); }) /

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "convssm/ops/activation.h"
+#include "convssm/ops/activation_kind.h"
 
 namespace convssm::ops {
 
@@ -12,6 +12,7 @@ template <typename T>
 struct GroupNormFrame {
   Activation activation;
   int64_t pixels, channels, groups;
+  double eps;
   const T* x;  // [pixels, channels]
   const T* weight;
   const T* bias;
@@ -32,6 +33,7 @@ struct GroupNormBackwardFrame : GroupNormFrame<T> {  // `out` is the gradient of
 template <typename T>
 struct LayerNormRows {
   int64_t rows, channels;
+  double eps;
   const T* x;  // [rows, channels]
   const T* y;  // added to x first; nullptr = nothing
   const T* weight;
@@ -43,6 +45,7 @@ struct LayerNormRows {
 template <typename T>
 struct LayerNormBackwardRows {
   int64_t rows, channels;
+  double eps;
   const T* x;  // the sum
   const T* g;
   const T* weight;

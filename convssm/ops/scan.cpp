@@ -80,11 +80,7 @@ at::Tensor plain_scan(const ScanProblem& p, ScanAlgorithm algorithm, const at::T
                       const at::Tensor& x0) {
   const auto run = algorithm == ScanAlgorithm::naive ? scan_naive : scan_tree;
   if (p.form != ScanForm::split) return run(a, b, x0);
-  const auto join = [&](const at::Tensor& x) {
-    return at::complex(x.narrow(-1, 0, p.P).contiguous(), x.narrow(-1, p.P, p.P).contiguous());
-  };
-  const at::Tensor x = run(a, join(b), x0.defined() ? join(x0) : x0);
-  return at::cat({at::real(x), at::imag(x)}, -1);
+  return split_numbers(run(a, join_halves(b), x0.defined() ? join_halves(x0) : x0));
 }
 
 at::Tensor contiguous(const at::Tensor& x) { return x.defined() ? x.resolve_conj().contiguous() : x; }

@@ -29,8 +29,9 @@ struct ScanResult {
 };
 
 // Three forms, told apart by dtype:
-//   split    a complex, b real    [L,B,...,2P]: the Re half, then the Im half of the channels, as a convolution makes
-//   it complex  a complex, b complex [L,B,...,P] real     a real,    b real    [L,B,...,P]
+//   split    a complex, b real    [L,B,...,2P]  (Re half, then Im half of the channels, as a convolution makes it)
+//   complex  a complex, b complex [L,B,...,P]
+//   real     a real,    b real    [L,B,...,P]
 // a is [P], [L,P] or [L,B,P]: coefficients may vary per step and per sample (irregular steps; a_k = 0 is a reset).
 // x0 is one frame of b, [B,...,2P] or [B,...,P]; without it the state starts at zero. Differentiable in a, b and x0.
 ScanResult scan(const at::Tensor& a, const at::Tensor& b, const c10::optional<at::Tensor>& x0 = {},

@@ -45,7 +45,7 @@ std::vector<Tile> make_tiles(const ScanProblem& p, int64_t scalar_size) {
 
 // a as contiguous split rows [La,Ba,row].
 at::Tensor coefficient_rows(const ScanProblem& p, const at::Tensor& a) {
-  at::Tensor rows = p.form == ScanForm::real ? a : at::cat({at::real(a), at::imag(a)}, -1);
+  at::Tensor rows = p.form == ScanForm::real ? a : split_numbers(a);
   if (p.a_per_step && !p.a_per_sample) rows = rows.unsqueeze(1);
   return rows.contiguous();
 }
@@ -104,15 +104,15 @@ template <typename T>
 at::Tensor make_carry(const ScanProblem& p, const at::Tensor& frame, at::TensorOptions options) {
   if (!frame.defined()) return at::zeros({p.B, p.S, p.row()}, options);
   if (p.form != ScanForm::complex) return frame.reshape({p.B, p.S, p.row()}).clone();
-  return at::cat({at::real(frame), at::imag(frame)}, -1).reshape({p.B, p.S, p.row()});
+  return split_numbers(frame).reshape({p.B, p.S, p.row()});
 }
 
 at::Tensor carry_to_form(const ScanProblem& p, const at::Tensor& carry, at::IntArrayRef shape) {
   if (p.form != ScanForm::complex) return carry.reshape(shape);
-  return at::complex(carry.narrow(-1, 0, p.P).contiguous(), carry.narrow(-1, p.P, p.P).contiguous()).reshape(shape);
+  return join_halves(carry).reshape(shape);
 }
 
-// The product of the coefficients of frames [k0,k1), [Ba,P] as complex double, for phase 2.
+// The product of the coefficients of frames [k0,k1) as split rows [Ba,1,row], multiplied in double; for phase 2.
 template <typename T>
 at::Tensor chunk_product(const Arrays<T>& arrays, int64_t k0, int64_t k1, bool conjugated) {
   const ScanProblem& p = arrays.p;
@@ -172,9 +172,7 @@ void forward(const ScanProblem& p, const at::Tensor& a, const at::Tensor& b, con
 // The sum of every thread's partial gradient of a, in the shape and dtype of a.
 at::Tensor collect_grad_a(const ScanProblem& p, const at::Tensor& partial, const at::Tensor& a) {
   at::Tensor sum = partial.sum(0);
-  if (p.form != ScanForm::real) {
-    sum = at::complex(sum.narrow(-1, 0, p.P).contiguous(), sum.narrow(-1, p.P, p.P).contiguous());
-  }
+  if (p.form != ScanForm::real) sum = join_halves(sum);
   return sum.reshape(a.sizes()).to(a.scalar_type());
 }
 

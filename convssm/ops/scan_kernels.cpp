@@ -150,7 +150,9 @@ void backward(const ScanBackwardTile<T>& t) {
       for (; c < vectors_end; c += lanes) backward_vector<form, stream>(d, t, a, carry, g, before, mu, c);
       for (; c < t.c1; ++c) backward_vector<form, false>(one, t, a, carry, g, before, mu, c);
     }
-    if (sum && (t.grad_a_frame != 0 || k % kFlushFrames == 0 || k == t.k0)) flush_partial_sums<form>(t, k);
+    // Also where nothing was added at k itself: the frames after it may have left sums.
+    const bool due = t.grad_a_frame != 0 || k % kFlushFrames == 0 || k == t.k0;
+    if (t.grad_a != nullptr && due) flush_partial_sums<form>(t, k);
   }
   if (stream) hwy::FlushStream();
 }

@@ -50,16 +50,19 @@ at::Tensor reduce_to(const at::Tensor& product, const at::Tensor& a) {
 }
 
 at::Tensor as_numbers(ScanForm form, const at::Tensor& x) {
-  if (form != ScanForm::split || !x.defined()) return x;
+  return form == ScanForm::split && x.defined() ? join_halves(x) : x;
+}
+
+at::Tensor as_form(ScanForm form, const at::Tensor& x) { return form == ScanForm::split ? split_numbers(x) : x; }
+
+}  // namespace
+
+at::Tensor join_halves(const at::Tensor& x) {
   const int64_t P = x.size(-1) / 2;
   return at::complex(x.narrow(-1, 0, P).contiguous(), x.narrow(-1, P, P).contiguous());
 }
 
-at::Tensor as_form(ScanForm form, const at::Tensor& x) {
-  return form == ScanForm::split ? at::cat({at::real(x), at::imag(x)}, -1) : x;
-}
-
-}  // namespace
+at::Tensor split_numbers(const at::Tensor& x) { return at::cat({at::real(x), at::imag(x)}, -1); }
 
 at::Tensor scan_naive(const at::Tensor& a, const at::Tensor& b, const at::Tensor& x0) {
   const at::Tensor coefficients = broadcast_coefficients(a, b.dim());

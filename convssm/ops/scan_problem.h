@@ -16,6 +16,10 @@ struct ScanProblem {
   int64_t row() const { return form == ScanForm::real ? P : 2 * P; }  // scalars in a row
 };
 
+// Between the split form and complex numbers, last axis.
+at::Tensor join_halves(const at::Tensor& x);
+at::Tensor split_numbers(const at::Tensor& x);
+
 struct ScanGradients {
   at::Tensor a, b, x0;
 };

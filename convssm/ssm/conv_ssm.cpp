@@ -63,12 +63,13 @@ ConvSSMImpl::ConvSSMImpl(const ConvSSMOptions& options, Stream& stream) : option
 }
 
 Kernels ConvSSMImpl::kernels() const {
+  for (const auto& item : named_parameters()) ops::require_finite("conv_ssm", item.key().c_str(), item.value());
   if (options_.time == TimeDomain::discrete) return {a, b};
   return discretize_kernels({a, b}, at::exp(log_step.to(at::kDouble)), options_.discretization);
 }
 
 std::pair<at::Tensor, at::Tensor> ConvSSMImpl::forward(const at::Tensor& u, const at::Tensor& x0,
-                                                       ScanAlgorithm algorithm) {
+                                                       Evaluation algorithm) {
   ops::require_dims("conv_ssm", "u", u, 5, "[L,B,U,H,W]");
   require("conv_ssm", u.size(2) == options_.features, "u must be [L,B,{},H,W], got {}", options_.features,
           ops::shape_text(u.sizes()));
@@ -81,7 +82,7 @@ std::pair<at::Tensor, at::Tensor> ConvSSMImpl::forward(const at::Tensor& u, cons
   std::vector<ScanElement> elements;
   for (const auto& input : inputs) elements.push_back({a_bar, input});
   if (x0.defined()) elements[0].b = elements[0].b + apply_kernel(a_bar, state_or_zeros(x0, u[0]), boundary);
-  const bool parallel = algorithm == ScanAlgorithm::parallel;
+  const bool parallel = algorithm == Evaluation::parallel;
   const auto x = parallel ? scan_tree(elements, boundary) : scan_sequential(elements, boundary);
   const auto y = output(at::cat(x, 0), u.flatten(0, 1));
   return {y.unflatten(0, {length, u.size(1)}), x.back()};

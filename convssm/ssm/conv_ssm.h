@@ -18,7 +18,7 @@
 namespace convssm::ssm {
 
 enum class TimeDomain { discrete, continuous };
-enum class ScanAlgorithm { sequential, parallel };
+enum class Evaluation { sequential, parallel };
 
 struct ConvSSMOptions {
   int64_t features = 0;    // U, channels of the input
@@ -47,7 +47,7 @@ class ConvSSMImpl : public torch::nn::Module {
   // u [L,B,U,H,W], x0 [B,P,H,W] or undefined for zeros -> y [L,B,outputs,H,W] and the last state.
   // The parallel algorithm needs kernel_a = 1 or the periodic boundary.
   std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& u, const at::Tensor& x0 = {},
-                                            ScanAlgorithm algorithm = ScanAlgorithm::sequential);
+                                            Evaluation algorithm = Evaluation::sequential);
 
   // u [B,U,H,W], x as x0 above -> y [B,outputs,H,W] and the next state. A loop computes kernels() once.
   std::pair<at::Tensor, at::Tensor> step(const at::Tensor& u, const at::Tensor& x, const Kernels& kernels);

@@ -16,16 +16,25 @@ void check_times(const char* operation, const char* name, const at::Tensor& x, i
   const bool fits = x.sizes() == at::IntArrayRef{L} || x.sizes() == at::IntArrayRef{L, B};
   require(operation, fits, "{} must be [L] or [L,B] with L = {}, B = {}, got {}", name, L, B,
           ops::shape_text(x.sizes()));
+  require(operation, !x.is_complex(), "{} must be real, got {}", name, ops::dtype_text(x));
+  require(operation, !x.is_meta(), "{} must hold values, got a tensor on {}", name, x.device().str());
+}
+
+void check_intervals(const char* operation, const at::Tensor& dt) {
+  const at::Tensor values = dt.to(at::kDouble), bad = (values > 0).logical_not().logical_or(values.isinf());
+  if (!bad.any().item<bool>()) return;
+  const double first = values.masked_select(bad)[0].item<double>();
+  fail(ErrorKind::usage, "[{}] dt must be positive and finite, got {}", operation, first);
 }
 
 // [L] or [L,B] -> [L,1] or [L,B,1], to stand before the states.
 at::Tensor per_state(const at::Tensor& times) { return times.unsqueeze(-1); }
 
 at::Tensor forget(const at::Tensor& a, const at::Tensor& resets) {
-  const at::Tensor kept = per_state(resets.to(at::kBool).logical_not()).to(a.scalar_type());
-  if (a.dim() == 2 && kept.dim() == 3) return a.unsqueeze(1) * kept;
-  if (a.dim() == 3 && kept.dim() == 2) return a * kept.unsqueeze(1);
-  return a * kept;
+  const at::Tensor forgotten = per_state(resets.to(at::kBool));
+  const bool a_per_frame = a.dim() == 2 && forgotten.dim() == 3, r_per_frame = a.dim() == 3 && forgotten.dim() == 2;
+  const at::Tensor zero = at::zeros({}, a.options());
+  return at::where(r_per_frame ? forgotten.unsqueeze(1) : forgotten, zero, a_per_frame ? a.unsqueeze(1) : a);
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ void check_timing(const char* operation, const Timing& timing, int64_t L, int64_
   check_times(operation, "resets", timing.resets, L, B);
   require(operation, std::isfinite(timing.step_rescale) && timing.step_rescale > 0,
           "step_rescale must be positive, got {}", timing.step_rescale);
-  if (timing.dt.defined()) check_delta(timing.dt);
+  if (timing.dt.defined()) check_intervals(operation, timing.dt);
 }
 
 Timing slice(const Timing& timing, int64_t begin, int64_t end) {

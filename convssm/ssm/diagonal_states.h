@@ -13,7 +13,7 @@ namespace convssm::ssm {
 // When the frames of a sequence were taken. All optional.
 struct Timing {
   at::Tensor dt;            // [L] or [L,B]: the interval before each frame, in units of the training interval; all > 0
-  at::Tensor resets;        // [L] or [L,B] bool: the state is forgotten before this frame
+  at::Tensor resets;        // [L] or [L,B] bool: the (finite) state is forgotten before this frame
   double step_rescale = 1;  // all intervals times this: 0.5 runs at twice the frame rate
   bool varies() const { return dt.defined() || resets.defined(); }
 };

@@ -1,7 +1,6 @@
 // Random initial values, drawn in double from a named stream. "Truncated" means cut at two standard deviations of the
 // normal that was cut and rescaled, so that `std` is the standard deviation of what comes out.
-// The projections onto a spectrum are B~ = V^-1 B0 and C~ = C0 V, in complex128; the last axis of the result is (re,
-// im).
+// The projections onto a spectrum are B~ = V^-1 B0 and C~ = C0 V, in complex128, stored as pairs (re, im).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -121,6 +121,26 @@ TEST(Cli, DoctorJsonIntoAMissingFolderIsAnIoError) {
 }
 
 #if defined(__x86_64__)
+TEST(Cli, BenchWritesItsRows) {
+  const std::string path = scratch_path("bench.json");
+  const Outcome outcome = run("bench --only memory --rounds 1 --json '" + path + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(outcome.out, "memory.fresh");
+  const auto json = nlohmann::json::parse(read_all(path));
+  std::remove(path.c_str());
+  ASSERT_EQ(json.at("rows").size(), 2u);
+  for (const char* key : {"name", "value", "unit", "reference", "ratio", "spread"}) {
+    EXPECT_TRUE(json.at("rows")[0].contains(key)) << key;
+  }
+}
+
+TEST(Cli, BenchOfAnUnknownGroupNamesTheKnownOnes) {
+  const Outcome outcome = run("bench --only scna");
+  EXPECT_EQ(outcome.code, 2);
+  expect_contains(outcome.err, "scan,layer,memory");
+  expect_contains(outcome.err, "'scna'");
+}
+
 TEST(Cli, DoctorMarksSlowKernels) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has nothing faster";
   const Outcome outcome = run("doctor", "OPENBLAS_CORETYPE=Prescott");

@@ -7,6 +7,7 @@
 #include "convssm/cores/convs5.h"
 #include "convssm/cores/registry.h"
 #include "convssm/cores/s5.h"
+#include "convssm/ssm/conv_ssm.h"
 #include "tests/support.h"
 
 namespace convssm::cores {
@@ -66,6 +67,9 @@ TEST(BadUse, States) {
   State wrong;
   wrong.set("layers.0.x", at::ones({2, 8, 4, 5}));
   expect_error([&] { small()->forward(x, wrong); }, {"layers.0.x", "[2,8,4,4]", "[2,8,4,5]"});
+  State extra = small()->forward(x).state;
+  extra.set("layers.1.x", at::ones({2, 8, 4, 4}));
+  expect_error([&] { small()->forward(x, extra); }, {"[ConvS5]", "one tensor per layer, 1 in all, got 2"});
   State other;
   other.set("h", at::ones({1}));
   expect_error([&] { small()->forward(x, other); }, {"[state]", "layers.0.x", "another core"});
@@ -74,11 +78,30 @@ TEST(BadUse, States) {
 TEST(BadUse, Times) {
   const auto with_dt = [](const at::Tensor& dt) { return [dt] { small()->forward(x, {}, {dt, {}, 1}); }; };
   expect_error(with_dt(at::ones({4})), {"dt", "L = 3", "[4]"});
-  expect_error(with_dt(at::tensor({1.0, 0.0, 1.0})), {"0"});
-  expect_error(with_dt(at::tensor({1.0, -2.0, 1.0})), {"-2"});
-  expect_error(with_dt(at::tensor({1.0, NAN, 1.0})), {"nan"});
+  expect_error(with_dt(at::tensor({1.0, 0.0, 1.0})), {"[ConvS5] dt must be positive", "got 0"});
+  expect_error(with_dt(at::tensor({1.0, -2.0, 1.0})), {"[ConvS5] dt must be positive", "got -2"});
+  expect_error(with_dt(at::tensor({1.0, NAN, 1.0})), {"[ConvS5] dt must be positive", "got nan"});
+  expect_error(with_dt(at::ones({3}, at::kComplexFloat)), {"[ConvS5] dt must be real", "complex64"});
   expect_error([] { small()->forward(x, {}, {{}, at::zeros({3, 5}), 1}); }, {"resets", "[3,5]"});
   expect_error([] { small()->forward(x, {}, {{}, {}, 0}); }, {"step_rescale", "0"});
+}
+
+TEST(BadUse, HalfPrecision) {
+  ConvS5 core = small();
+  core->to(at::kBFloat16);
+  expect_error([&] { core->forward(x.to(at::kBFloat16)); }, {"[ConvS5]", "float32 or float64"});
+  expect_error([&] { core->step(at::Tensor(), {}); }, {"[step]", "undefined"});
+}
+
+TEST(BadUse, DivergedParametersOfTheGeneralConvSSM) {
+  Stream stream(1);
+  ssm::ConvSSMOptions options;
+  options.features = 2;
+  options.state_size = 4;
+  ssm::ConvSSM model(options, stream);
+  torch::NoGradGuard no_grad;
+  model->c.view({-1})[3].fill_(NAN);
+  expect_error([&] { model->forward(at::ones({2, 1, 2, 4, 4})); }, {"[conv_ssm]", "c holds NaN"});
 }
 
 TEST(BadUse, DivergedParameters) {

@@ -122,27 +122,65 @@ TEST(CoreLaws, DtOfOneIsNoDt) {
   }
 }
 
-TEST(CoreLaws, GradientsMatchFiniteDifferences) {
-  for (Subject& s : subjects(at::kDouble, 3)) {
-    s.x = s.x.slice(s.x.dim() - 1, 0, s.x.dim() == 5 ? 3 : 8).contiguous();
-    const State start = [&] {
-      torch::NoGradGuard no_grad;
-      State state;
-      for (const auto& [name, value] : s.core->forward(s.x).state.items()) state.set(name, value.contiguous());
-      return state;
-    }();
-    const at::Tensor weights = randn(s.x.sizes(), 9);
-    const auto loss = [&] {
-      const CoreOutput out = s.core->forward(s.x, start);
-      at::Tensor sum = (out.y * weights).sum();
-      for (const auto& [name, value] : out.state.items()) sum = sum + value.pow(2).sum();
-      return sum;
-    };
-    std::vector<at::Tensor> inputs{s.x};
-    for (const auto& [name, value] : start.items()) inputs.push_back(value);
-    for (const auto& item : s.core->named_parameters()) {
-      if (item.key().starts_with("layers.0.") && item.value().numel() < 80) inputs.push_back(item.value());
+// Along one random direction in all parameters, inputs and states at once, with a central difference of fourth order.
+double directional_error(Core& core, const at::Tensor& x, const State& start, const Timing& timing) {
+  std::vector<at::Tensor> points = core.parameters();
+  points.push_back(x);
+  for (const auto& [name, value] : start.items()) points.push_back(value);
+  std::vector<at::Tensor> directions;
+  for (size_t i = 0; i < points.size(); ++i) {
+    points[i].requires_grad_(true);
+    directions.push_back(randn(points[i].sizes(), 100 + i));
+  }
+  const at::Tensor weights = randn(x.sizes(), 9);
+  const auto loss = [&] {
+    const CoreOutput out = core.forward(x, start, timing);
+    at::Tensor sum = (out.y * weights).sum();
+    for (const auto& [name, value] : out.state.items()) sum = sum + value.pow(2).sum();
+    return sum;
+  };
+  const auto grads = torch::autograd::grad({loss()}, points, {}, {}, false, true);
+  double slope = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (grads[i].defined()) slope += (grads[i] * directions[i]).sum().item<double>();
+  }
+  torch::NoGradGuard no_grad;
+  const auto at = [&](double h) {
+    for (size_t i = 0; i < points.size(); ++i) points[i].add_(directions[i], h);
+    const double value = loss().item<double>();
+    for (size_t i = 0; i < points.size(); ++i) points[i].sub_(directions[i], h);
+    return value;
+  };
+  const double h = 1e-4;
+  const double numeric = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+  return std::abs(slope - numeric) / std::abs(numeric);
+}
+
+TEST(CoreLaws, GradientsOfEverythingMatchFiniteDifferences) {
+  for (const bool with_state : {false, true}) {
+    for (Subject& s : subjects(at::kDouble, 5)) {
+      State start;
+      if (with_state) {
+        torch::NoGradGuard no_grad;
+        start = s.core->forward(s.x).state.clone();
+      }
+      for (const Timing& timing : timings(5, s.x.size(1))) {
+        EXPECT_LT(directional_error(*s.core, s.x.detach().clone(), start.detach().clone(), timing), 1e-7);
+      }
     }
+  }
+}
+
+TEST(CoreLaws, EachParameterOfTheStateSpaceHasItsGradient) {
+  for (Subject& s : subjects(at::kDouble, 4)) {
+    const at::Tensor weights = randn(s.x.sizes(), 9);
+    const auto loss = [&] { return (s.core->forward(s.x).y * weights).sum(); };
+    std::vector<at::Tensor> inputs;
+    for (const auto& item : s.core->named_parameters()) {
+      const bool small = item.value().numel() < 20;
+      if (small && item.key().starts_with("layers.1.ssm.")) inputs.push_back(item.value());
+    }
+    ASSERT_GE(inputs.size(), 3u);  // Lambda_re, Lambda_im, log_step
     EXPECT_LT(testing::gradient_error(loss, inputs), 1e-6);
   }
 }
@@ -159,6 +197,25 @@ TEST(CoreLaws, KeptKernelsFollowTheParameters) {
     item.value().copy_(old);
     EXPECT_LT(distance(s.core->forward(s.x).y, before), 1e-6) << item.key();
   }
+}
+
+// SGD writes through data(), which no version tells of.
+TEST(CoreLaws, KeptKernelsFollowTheOptimizer) {
+  const Subject s = subjects(at::kFloat)[0];
+  torch::optim::SGD optimizer(s.core->parameters(), 0.1);
+  const auto evaluate = [&] {
+    torch::NoGradGuard no_grad;
+    return s.core->forward(s.x).y;
+  };
+  const at::Tensor before = evaluate();
+  s.core->forward(s.x).y.square().sum().backward();
+  optimizer.step();
+  const at::Tensor after = evaluate();
+  EXPECT_GT(distance(after, before), 1e-3);
+  EXPECT_LT(distance(after, s.core->forward(s.x).y.detach()), 1e-5);
+  for (auto& p : s.core->parameters()) p.data().mul_(0.9);
+  s.core->eval();
+  EXPECT_LT(distance(evaluate(), s.core->forward(s.x).y.detach()), 1e-5);
 }
 
 TEST(CoreLaws, SeedsDecideTheInitialValues) {
@@ -203,17 +260,30 @@ TEST(ConvS5, IsShiftEquivariantAwayFromTheBorders) {
   EXPECT_LT(distance(inner(shifted, 6, 5), inner(y, 4, 4)), 1e-5);
 }
 
-// kernel 1: every pixel is an S5 of its own. Computed here with S5's own path through the shared parameters.
-TEST(ConvS5, WithPointwiseKernelsActsPerPixel) {
+// Pointwise kernels: every pixel is an S5 with the same parameters (its dense layer reading gelu(y), no D).
+TEST(ConvS5, WithPointwiseKernelsIsAnS5PerPixel) {
   torch::NoGradGuard no_grad;
-  ConvS5 core(ConvS5Options{
-      .features = 8, .state_size = 8, .kernel_b = 1, .kernel_c = 1, .activation_block = nn::BlockKind::half_glu});
-  const at::Tensor x = randn({9, 2, 8, 3, 4}, 1).to(at::kFloat);
-  const at::Tensor y = core->forward(x).y;
+  const int64_t U = 8;
+  ConvS5SSM conv(ConvS5Options{.features = U, .state_size = 12, .kernel_b = 1, .kernel_c = 1}, Stream(5));
+  S5 s5(S5Options{.features = U, .state_size = 12, .wrapper = {.use_norm = false, .prenorm = false, .skip = false}});
+  auto theirs = s5->named_parameters();
+  const auto ours = conv->named_parameters();
+  for (const char* name : {"Lambda_re", "Lambda_im", "log_step", "B"}) {
+    theirs[std::string("layers.0.ssm.") + name].copy_(
+        ours[name].view(theirs[std::string("layers.0.ssm.") + name].sizes()));
+  }
+  theirs["layers.0.ssm.C"].copy_(ours["C"][0][0].transpose(0, 1));
+  theirs["layers.0.ssm.D"].zero_();
+  const at::Tensor x = randn({9, 2, U, 3, 4}, 1).to(at::kFloat);
+  const at::Tensor y = conv->forward(x.flatten(0, 1), 9, {}, {}).first.view({9, 2, U, 3, 4});
+  const at::Tensor g = at::gelu(y, "tanh");
+  const auto dense =
+      at::linear(g.permute({0, 1, 3, 4, 2}), theirs["layers.0.dense.weight"], theirs["layers.0.dense.bias"]);
+  const at::Tensor expected = g * at::sigmoid(dense).permute({0, 1, 4, 2, 3});
   for (int64_t i = 0; i < 3; ++i) {
     for (int64_t j = 0; j < 4; ++j) {
-      const at::Tensor pixel = x.narrow(3, i, 1).narrow(4, j, 1);
-      EXPECT_LT(distance(core->forward(pixel).y, y.narrow(3, i, 1).narrow(4, j, 1)), 1e-5);
+      const at::Tensor pixel = s5->forward(x.select(4, j).select(3, i)).y;
+      EXPECT_LT(distance(pixel, expected.select(4, j).select(3, i)), 1e-5);
     }
   }
 }

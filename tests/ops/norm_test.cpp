@@ -67,6 +67,12 @@ TEST(Activation, FarValuesStayFinite) {
   }
 }
 
+TEST(Activation, NaNStaysNaN) {
+  for (const auto activation : kActivations) {
+    EXPECT_TRUE(activate(at::full({9}, NAN), activation).isnan().all().item<bool>()) << name(activation);
+  }
+}
+
 TEST(Activation, GradientsInFloat64) {
   for (const auto activation : kActivations) {
     const auto x = randn({2, 3, 2, 2}, 3), y = randn({2, 3, 2, 2}, 4), w = randn({2, 3, 2, 2}, 5);

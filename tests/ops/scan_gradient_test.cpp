@@ -91,6 +91,36 @@ TEST(ScanGradient, InFloatOnEveryInstructionSet) {
   force_isa("");
 }
 
+// Lengths around the kernel's short sums of the gradient of a; from an empty state, on one and two threads.
+TEST(ScanGradient, WithoutAStart) {
+  torch::manual_seed(7);
+  const int threads = at::get_num_threads();
+  for (const int64_t L : {1, 2, 31, 32, 33, 65}) {
+    for (const Form form : {Form::real, Form::split, Form::complex}) {
+      for (const auto kind : {Coefficients::constant, Coefficients::per_step, Coefficients::per_sample}) {
+        const ScanCase c = random_case(L, 3, {5}, 17, form, kind);
+        const std::vector<at::Tensor> inputs{c.a, c.b};
+        for (auto input : inputs) input.requires_grad_(true);
+        const at::Tensor g = at::randn_like(as_numbers(c.b.detach(), form));
+        const at::Tensor zero = at::zeros_like(as_numbers(c.x0, form));
+        const auto expected = torch::autograd::grad({loop(c.a, as_numbers(c.b, form), zero)}, inputs, {g});
+        for (const int use : {1, 2}) {
+          at::set_num_threads(use);
+          for (const auto& options : kAlgorithms) {
+            const at::Tensor x = as_numbers(scan(c.a, c.b, {}, options).x, form);
+            const auto found = torch::autograd::grad({x}, inputs, {g});
+            for (size_t i = 0; i < 2; ++i) {
+              const double scale = std::max(1.0, max_abs(expected[i]));
+              EXPECT_LT(distance(found[i], expected[i]) / scale, 1e-12) << L << " input " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+  at::set_num_threads(threads);
+}
+
 TEST(ScanGradient, OfTheLastStateAlone) {
   torch::manual_seed(4);
   ScanCase c = random_case(30, 2, {3}, 4, Form::complex, Coefficients::constant);

@@ -111,13 +111,32 @@ TEST(Scan, SplittingAnywhereAndCarryingTheStateChangesNothing) {
 
 TEST(Scan, StepByStepEqualsAllAtOnce) {
   torch::manual_seed(6);
-  const ScanCase c = to_float(random_case(31, 2, {4}, 16, Form::split, Coefficients::constant));
-  const at::Tensor whole = scan(c.a, c.b, c.x0).x;
-  at::Tensor x = c.x0;
-  for (int64_t k = 0; k < 31; ++k) {
-    x = scan(c.a, c.b.slice(0, k, k + 1), x).last;
-    EXPECT_TRUE(at::equal(x, whole[k])) << k;
+  for (const int64_t L : kLengths) {
+    for (const Form form : kForms) {
+      const ScanCase c = to_float(random_case(L, 2, {3}, 16, form, Coefficients::constant));
+      const at::Tensor whole = scan(c.a, c.b, c.x0, {ScanAlgorithm::lanes, 0}).x;
+      at::Tensor x = c.x0;
+      bool same = true;
+      for (int64_t k = 0; k < L; ++k) {
+        x = scan(c.a, c.b.slice(0, k, k + 1), x).last;
+        same = same && at::equal(x, whole[k]);
+      }
+      EXPECT_TRUE(same) << L;
+    }
   }
+}
+
+TEST(Scan, FewLanesAndManyFramesAreCutInTime) {
+  torch::manual_seed(12);
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  const ScanCase c = random_case(4097, 1, {}, 5, Form::split, Coefficients::constant);
+  expect_equal(c, Form::split, {}, "automatic");
+  const ScanCase f = to_float(c);
+  const at::Tensor chunked = scan(f.a, f.b, f.x0, {ScanAlgorithm::chunked, 0}).x;
+  EXPECT_TRUE(at::equal(scan(f.a, f.b, f.x0).x, chunked));
+  EXPECT_FALSE(at::equal(scan(f.a, f.b, f.x0, {ScanAlgorithm::lanes, 0}).x, chunked));  // rounded in another order
+  at::set_num_threads(before);
 }
 
 TEST(Scan, WithoutAStartItIsZero) {

@@ -6,7 +6,10 @@
 #include "convssm/base/error.h"
 #include "convssm/base/version.h"
 #include "convssm/cores/convs5.h"
+#include "convssm/cores/s5.h"
+#include "convssm/io/npz.h"
 #include "convssm/ops/scan.h"
+#include "convssm/ssm/conv_ssm.h"
 
 namespace {
 
@@ -26,9 +29,25 @@ bool convs5_works() {
   return output.y.sizes() == x.sizes() && output.y.isfinite().all().item<bool>() && !output.state.empty();
 }
 
+bool s5_works() {
+  convssm::cores::S5 core(convssm::cores::S5Options{.features = 8, .state_size = 16});
+  return core->forward(torch::rand({5, 2, 8})).y.isfinite().all().item<bool>();
+}
+
+bool conv_ssm_works() {
+  convssm::Stream stream(1);
+  convssm::ssm::ConvSSMOptions options;
+  options.features = 3;
+  options.state_size = 4;
+  convssm::ssm::ConvSSM layer(options, stream);
+  return layer->forward(torch::rand({5, 1, 3, 8, 8})).first.isfinite().all().item<bool>();
+}
+
 }  // namespace
 
 int main() {
+  if (!s5_works()) return std::puts("S5: wrong result"), 1;
+  if (!conv_ssm_works()) return std::puts("ConvSSM: wrong result"), 1;
   if (!scan_works()) return std::puts("scan: wrong result"), 1;
   if (!convs5_works()) return std::puts("ConvS5: wrong result"), 1;
   try {

@@ -47,7 +47,7 @@ TEST(ConvSSM, ForwardEqualsStepsEqualsParallel) {
       }
       EXPECT_LT(distance(x, last), 1e-14);
       if (!can_be_parallel(options)) continue;
-      const auto [y_parallel, last_parallel] = model->forward(u, x0, ScanAlgorithm::parallel);
+      const auto [y_parallel, last_parallel] = model->forward(u, x0, Evaluation::parallel);
       EXPECT_LT(distance(y_parallel, y), 1e-14);
       EXPECT_LT(distance(last_parallel, last), 1e-14);
     }
@@ -60,8 +60,8 @@ TEST(ConvSSM, SplittingAnywhereChangesNothing) {
     auto model = make(options);
     const auto u = randn({7, 1, 2, 4, 5}, 5);
     const auto [y, last] = model->forward(u);
-    for (const auto algorithm : {ScanAlgorithm::sequential, ScanAlgorithm::parallel}) {
-      if (algorithm == ScanAlgorithm::parallel && !can_be_parallel(options)) continue;
+    for (const auto algorithm : {Evaluation::sequential, Evaluation::parallel}) {
+      if (algorithm == Evaluation::parallel && !can_be_parallel(options)) continue;
       for (int64_t cut = 1; cut < 7; ++cut) {
         const auto [y_first, middle] = model->forward(u.slice(0, 0, cut), {}, algorithm);
         const auto [y_second, end] = model->forward(u.slice(0, cut), middle, algorithm);
@@ -92,8 +92,8 @@ TEST(ConvSSM, GradientsMatchFiniteDifferences) {
     const auto weight_y = randn({3, 1, 3, 3, 3}, 7), weight_x = randn({1, 4, 3, 3}, 8);
     std::vector<at::Tensor> inputs{u, x0};
     for (const auto& parameter : model->parameters()) inputs.push_back(parameter);
-    for (const auto algorithm : {ScanAlgorithm::sequential, ScanAlgorithm::parallel}) {
-      if (algorithm == ScanAlgorithm::parallel && !can_be_parallel(options)) continue;
+    for (const auto algorithm : {Evaluation::sequential, Evaluation::parallel}) {
+      if (algorithm == Evaluation::parallel && !can_be_parallel(options)) continue;
       const auto loss = [&] {
         const auto [y, x] = model->forward(u, x0, algorithm);
         return (weight_y * y).sum() + (weight_x * at::tanh(x)).sum();
@@ -177,7 +177,7 @@ TEST(ConvSSM, RefusesBadInputs) {
 TEST(ConvSSM, RefusesTheParallelFormWhereItWouldBeWrong) {
   auto model = make(small(3, Boundary::zero));
   for (const int64_t length : {1, 4}) {
-    const auto text = error_text([&] { model->forward(randn({length, 1, 2, 4, 4}, 1), {}, ScanAlgorithm::parallel); });
+    const auto text = error_text([&] { model->forward(randn({length, 1, 2, 4, 4}, 1), {}, Evaluation::parallel); });
     EXPECT_NE(text.find("what leaves the frame is cut off"), std::string::npos) << text;
     EXPECT_NE(text.find("a 1x1 state kernel or the periodic boundary"), std::string::npos) << text;
   }

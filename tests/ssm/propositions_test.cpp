@@ -223,7 +223,7 @@ TEST(Proposition3, PointwiseConvSSMIsAnSSMAtEveryPixel) {
     model->c.copy_(at::eye(4, at::kDouble).view({4, 4, 1, 1}));  // y = x
     const auto u = randn({5, 2, 2, 4, 3}, 12);
     const auto expected = per_pixel_ssm(model->a, model->b, u);
-    for (const auto algorithm : {ScanAlgorithm::sequential, ScanAlgorithm::parallel}) {
+    for (const auto algorithm : {Evaluation::sequential, Evaluation::parallel}) {
       EXPECT_LT(distance(model->forward(u, {}, algorithm).first, expected), 1e-14);
     }
   }

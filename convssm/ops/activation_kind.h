@@ -1,0 +1,14 @@
+// The activations, apart from their functions: kernels see this header and no tensor.
+#pragma once
+
+namespace convssm::ops {
+
+enum class Activation {
+  identity,
+  relu,
+  gelu,   // tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+  swish,  // x sigmoid(x)
+  elu,    // x for x > 0, exp(x) - 1 below
+};
+
+}  // namespace convssm::ops
