@@ -40,6 +40,18 @@ HWY_INLINE void store(D d, T* row, int64_t P, int64_t c, hn::Vec<D> re, hn::Vec<
   }
 }
 
+// Asks for the same channels `distance` further: the next frame of a tile is too far away for the hardware to foresee.
+// May point outside of the array, where it does nothing.
+template <ScanForm form, typename T>
+HWY_INLINE void prefetch(const T* row, int64_t distance, int64_t P, int64_t c) {
+  const auto address = reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(distance * int64_t{sizeof(T)});
+  const auto at = [address](int64_t i) HWY_ATTR {
+    return reinterpret_cast<const T*>(address + static_cast<uintptr_t>(i * int64_t{sizeof(T)}));
+  };
+  hwy::Prefetch(at(form == ScanForm::complex ? 2 * c : c));
+  if constexpr (form == ScanForm::split) hwy::Prefetch(at(P + c));
+}
+
 constexpr ScanForm carry_form(ScanForm form) { return form == ScanForm::real ? ScanForm::real : ScanForm::split; }
 
 constexpr int64_t row_size(ScanForm form, int64_t P) { return form == ScanForm::real ? P : 2 * P; }
@@ -51,6 +63,7 @@ HWY_INLINE void forward_vector(D d, const ScanForwardTile<T>& t, const T* a, T* 
   load<own>(d, a, t.P, c, ar, ai);
   load<own>(d, carry, t.P, c, cr, ci);
   load<form>(d, b, t.P, c, br, bi);
+  prefetch<form>(b, t.frame, t.P, c);
   hn::Vec<D> xr = hn::MulAdd(ar, cr, br);
   hn::Vec<D> xi = bi;
   if constexpr (form != ScanForm::real) {
@@ -92,6 +105,7 @@ HWY_INLINE void backward_vector(D d, const ScanBackwardTile<T>& t, const T* a, T
   if (g != nullptr) {
     hn::Vec<D> gr, gi;
     load<form>(d, g, t.P, c, gr, gi);
+    prefetch<form>(g, -t.frame, t.P, c);
     mr = hn::Add(mr, gr);
     mi = hn::Add(mi, gi);
   }
@@ -100,6 +114,7 @@ HWY_INLINE void backward_vector(D d, const ScanBackwardTile<T>& t, const T* a, T
     hn::Vec<D> sr, si, xr, xi;
     load<own>(d, t.scratch, t.P, c, sr, si);
     load<form>(d, before, t.P, c, xr, xi);
+    prefetch<form>(before, -t.frame, t.P, c);
     sr = hn::MulAdd(mr, xr, sr);
     if constexpr (form != ScanForm::real) {
       sr = hn::MulAdd(mi, xi, sr);
