@@ -38,6 +38,13 @@ inline std::string error_text(const std::function<void()>& action) {
   return "";
 }
 
+// `action` throws an Error whose text holds all the parts.
+inline void expect_error(const std::function<void()>& action, const std::vector<std::string>& parts) {
+  const std::string text = error_text(action);
+  EXPECT_FALSE(text.empty()) << "no error; expected one with " << parts[0];
+  for (const auto& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
+}
+
 // d f / d x by central differences of fourth order, f a function of what `x` holds.
 inline at::Tensor finite_difference(const std::function<double()>& f, at::Tensor x, double h = 1e-3) {
   torch::NoGradGuard no_grad;

@@ -1,7 +1,10 @@
 #include "convssm/bench/harness.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "convssm/base/error.h"
 
@@ -43,6 +46,16 @@ Row compare(const std::string& name, const std::string& what, int rounds, const 
           quantile(ratios, 0.5),
           (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2,
           what};
+}
+
+void copy_bytes(void* to, const void* from, int64_t bytes) {
+  const int64_t parts = at::get_num_threads();
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = bytes / parts * i, last = i + 1 == parts ? bytes : bytes / parts * (i + 1);
+      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, last - first);
+    }
+  });
 }
 
 const std::vector<Group>& all_groups() {

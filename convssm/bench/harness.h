@@ -1,6 +1,7 @@
 // Speed as a ratio of two things measured in turns in one run: on a shared machine times drift, ratios hardly do.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct Row {
 // Runs subject and reference in turns, `rounds` times after one warm-up of each. Times are medians in milliseconds.
 Row compare(const std::string& name, const std::string& what, int rounds, const std::function<void()>& subject,
             const std::function<void()>& reference);
+
+// The parts of a copy, one per thread, as the C library does it.
+void copy_bytes(void* to, const void* from, int64_t bytes);
 
 using Report = std::function<void(const Row&)>;
 

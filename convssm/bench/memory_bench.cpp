@@ -1,7 +1,11 @@
-// What keeping memory is worth: an elementwise sum into a fresh 200 MB tensor, with our allocator against libtorch's
-// default, which takes the block from the system and gives it back each time.
+// What keeping memory in huge pages is worth: an elementwise sum into a fresh 200 MB tensor, against libtorch's default
+// allocator, which takes the block from the system and gives it back each time; and a copy, against kept 4 KiB pages.
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
 
 #include "convssm/base/memory.h"
 #include "convssm/bench/harness.h"
@@ -15,6 +19,33 @@ void sum_into_fresh(const at::Tensor& x, const at::Tensor& y, c10::Allocator* al
   const c10::DataPtr memory = allocator->allocate(kValues * sizeof(float));
   at::Tensor out = at::from_blob(memory.get(), {kValues}, at::kFloat);
   at::add_out(out, x, y);
+}
+
+// Memory that is kept, but in pages of 4 KiB.
+class SmallPages {
+ public:
+  explicit SmallPages(size_t size) : size_(size) {
+    data_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) throw std::bad_alloc();
+    madvise(data_, size, MADV_NOHUGEPAGE);
+    std::memset(data_, 1, size);
+  }
+  ~SmallPages() { munmap(data_, size_); }
+  SmallPages(const SmallPages&) = delete;
+  SmallPages& operator=(const SmallPages&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  size_t size_;
+  void* data_;
+};
+
+Row compare_pages(int rounds, const at::Tensor& x, const at::Tensor& y) {
+  const auto bytes = static_cast<int64_t>(x.nbytes());
+  const SmallPages from(x.nbytes()), to(x.nbytes());
+  return compare(
+      "memory.pages", "the same copy between kept blocks in pages of 4 KiB", rounds,
+      [&] { copy_bytes(y.data_ptr(), x.data_ptr(), bytes); }, [&] { copy_bytes(to.data(), from.data(), bytes); });
 }
 
 Row faults(const at::Tensor& x, const at::Tensor& y) {
@@ -36,6 +67,7 @@ void bench_memory(int rounds, const Report& report) {
       [&] { sum_into_fresh(x, y, c10::GetCPUAllocator()); },
       [&] { sum_into_fresh(x, y, c10::GetDefaultCPUAllocator()); }));
   report(faults(x, y));
+  report(compare_pages(rounds, x, y));
 }
 
 }  // namespace convssm::bench

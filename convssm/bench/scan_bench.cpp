@@ -1,27 +1,13 @@
 // The scan is memory-bound, so its limit is the speed of copying the bytes that it must read and write once:
 // forward b -> x, backward (g, x) -> mu.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
-
-#include <cstring>
 
 #include "convssm/bench/harness.h"
 #include "convssm/ops/scan.h"
 
 namespace convssm::bench {
 namespace {
-
-// The two halves of a copy, one per thread, as the C library does it fastest.
-void copy_bytes(void* to, const void* from, int64_t bytes) {
-  const int64_t parts = at::get_num_threads();
-  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = bytes / parts * i, last = i + 1 == parts ? bytes : bytes / parts * (i + 1);
-      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, last - first);
-    }
-  });
-}
 
 struct Problem {
   const char* name;

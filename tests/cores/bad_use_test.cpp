@@ -13,11 +13,7 @@
 namespace convssm::cores {
 namespace {
 
-void expect_error(const std::function<void()>& action, const std::vector<std::string>& parts) {
-  const std::string text = testing::error_text(action);
-  EXPECT_FALSE(text.empty()) << "no error; expected one with " << parts[0];
-  for (const auto& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
+using testing::expect_error;
 
 ConvS5 small() { return ConvS5(ConvS5Options{.features = 8, .state_size = 8, .groups = 4}); }
 const at::Tensor x = at::ones({3, 2, 8, 4, 4});

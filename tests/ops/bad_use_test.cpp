@@ -12,13 +12,7 @@
 namespace convssm::ops::testing {
 namespace {
 
-using convssm::testing::error_text;
-
-void expect_error(const std::function<void()>& action, const std::vector<std::string>& parts) {
-  const std::string text = error_text(action);
-  EXPECT_FALSE(text.empty()) << "no error; expected one with " << parts[0];
-  for (const auto& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-}
+using convssm::testing::expect_error;
 
 const at::Tensor a3 = at::ones({3}, at::kComplexFloat);
 
