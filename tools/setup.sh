@@ -20,6 +20,13 @@ packages=(
   "nlohmann-json3-dev|JSON"
   "libpng-dev|PNG files"
   "zlib1g-dev|compressed npz files"
+  "libgif-dev|GIF files"
+  "libavcodec-dev|MP4 files"
+  "libavformat-dev|MP4 files"
+  "libavutil-dev|MP4 files"
+  "libswscale-dev|MP4 files"
+  "libyaml-cpp-dev|configuration files"
+  "libxxhash-dev|checksums of checkpoints"
   "libgtest-dev|tests"
   "clang-format|code layout"
 )

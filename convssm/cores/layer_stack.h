@@ -7,7 +7,7 @@
 
 #include "convssm/cores/core.h"
 #include "convssm/cores/layer_wrapper.h"
-#include "convssm/cores/option_reader.h"
+#include "convssm/base/option_reader.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {

@@ -1,14 +1,14 @@
-#include "convssm/cores/option_reader.h"
+#include "convssm/base/option_reader.h"
 
 #include <algorithm>
 
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 
-namespace convssm::cores {
+namespace convssm {
 
-OptionReader::OptionReader(std::string core, const nlohmann::json& json) : core_(std::move(core)), json_(json) {
-  if (!json.is_object()) fail(ErrorKind::usage, "[{}] options must be an object, got {}", core_, json.dump());
+OptionReader::OptionReader(std::string owner, const nlohmann::json& json) : owner_(std::move(owner)), json_(json) {
+  if (!json.is_object()) fail(ErrorKind::usage, "[{}] options must be an object, got {}", owner_, json.dump());
 }
 
 const nlohmann::json* OptionReader::find(const char* key) {
@@ -18,7 +18,7 @@ const nlohmann::json* OptionReader::find(const char* key) {
 }
 
 void OptionReader::wrong_type(const char* key, const char* expected, const nlohmann::json& found) const {
-  fail(ErrorKind::usage, "[{}] option '{}' must be {}, got {}", core_, key, expected, found.dump());
+  fail(ErrorKind::usage, "[{}] option '{}' must be {}, got {}", owner_, key, expected, found.dump());
 }
 
 void OptionReader::operator()(const char* key, int64_t& value) {
@@ -49,6 +49,30 @@ void OptionReader::operator()(const char* key, bool& value) {
   value = found->get<bool>();
 }
 
+void OptionReader::operator()(const char* key, std::string& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_string()) wrong_type(key, "a text", *found);
+  value = found->get<std::string>();
+}
+
+void OptionReader::operator()(const char* key, std::vector<int64_t>& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  const auto whole = [](const nlohmann::json& item) { return item.is_number_integer(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), whole)) {
+    wrong_type(key, "a list of whole numbers", *found);
+  }
+  value = found->get<std::vector<int64_t>>();
+}
+
+void OptionReader::operator()(const char* key, nlohmann::json& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_object()) wrong_type(key, "a group of options", *found);
+  value = *found;
+}
+
 void OptionReader::operator()(const char* key, const std::function<void(const std::string&)>& parse) {
   const auto* found = find(key);
   if (found == nullptr) return;
@@ -60,10 +84,10 @@ void OptionReader::finish() const {
   for (const auto& item : json_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
     const std::string near = nearest(item.key(), known_);
-    fail(ErrorKind::usage, "[{}] unknown option '{}'{}", core_, item.key(),
+    fail(ErrorKind::usage, "[{}] unknown option '{}'{}", owner_, item.key(),
          near.empty() ? fmt::format("; known are {}", fmt::join(known_, ", "))
                       : fmt::format("; did you mean '{}'?", near));
   }
 }
 
-}  // namespace convssm::cores
+}  // namespace convssm
