@@ -1,0 +1,29 @@
+#include "convssm/io/crc32c.h"
+
+#include <array>
+
+namespace convssm::io {
+namespace {
+
+constexpr std::array<uint32_t, 256> make_table() {
+  constexpr uint32_t reversed_polynomial = 0x82f63b78;
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = value & 1 ? value >> 1 ^ reversed_polynomial : value >> 1;
+    table[byte] = value;
+  }
+  return table;
+}
+
+constexpr std::array<uint32_t, 256> table = make_table();
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t crc = 0xffffffff;
+  for (const char byte : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
+  return ~crc;
+}
+
+}  // namespace convssm::io

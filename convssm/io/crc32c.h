@@ -1,0 +1,11 @@
+// CRC-32C (Castagnoli), the checksum of TFRecord files: crc32c("123456789") == 0xe3069283.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace convssm::io {
+
+uint32_t crc32c(std::string_view bytes);
+
+}  // namespace convssm::io
