@@ -14,6 +14,9 @@ namespace convssm::data {
 
 enum class Split { train, test };
 
+inline constexpr int64_t any_length = int64_t{1} << 40;   // longest(): clips of any length can be made
+inline constexpr uint64_t any_count = uint64_t{1} << 62;  // size(): there are as many clips as one asks for
+
 const char* name(Split split);
 Split parse_split(const std::string& text);
 
@@ -38,8 +41,8 @@ class Dataset {
   // `frames` frames of clip `index`. Called from several threads at once.
   virtual Clip clip(Split split, uint64_t index, int64_t frames) const = 0;
 
-  virtual uint64_t size(Split split) const = 0;    // number of different clips
-  virtual int64_t longest(Split split) const = 0;  // frames that every clip has; a very large number: any
+  virtual uint64_t size(Split split) const = 0;    // number of different clips, or any_count
+  virtual int64_t longest(Split split) const = 0;  // frames that every clip has, or any_length
   virtual FrameFormat format() const = 0;
   virtual int64_t action_count() const { return 0; }     // actions are 0 .. count-1; 0: the dataset has none
   virtual std::vector<std::string> summary() const = 0;  // lines for people: what was found, how it is read
