@@ -31,7 +31,8 @@ void OptionReader::operator()(const char* key, int64_t& value) {
 void OptionReader::operator()(const char* key, uint64_t& value) {
   const auto* found = find(key);
   if (found == nullptr) return;
-  if (!found->is_number_unsigned()) wrong_type(key, "a whole number of at least 0", *found);
+  const bool good = found->is_number_unsigned() || (found->is_number_integer() && found->get<int64_t>() >= 0);
+  if (!good) wrong_type(key, "a whole number of at least 0", *found);
   value = found->get<uint64_t>();
 }
 

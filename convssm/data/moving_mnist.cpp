@@ -1,0 +1,148 @@
+#include "convssm/data/moving_mnist.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "convssm/base/error.h"
+#include "convssm/base/option_reader.h"
+#include "convssm/base/random.h"
+#include "convssm/data/digits.h"
+
+namespace convssm::data {
+namespace {
+
+void check(const MovingMnistOptions& o) {
+  const auto require = [](bool good, const char* text, auto found) {
+    if (!good) fail(ErrorKind::usage, "[moving-mnist] {}, got {}", text, found);
+  };
+  require(o.digits >= 1 && o.digits <= 100, "digits must be 1 to 100", o.digits);
+  require(o.image_size >= 1 && o.image_size <= 4096, "image_size must be 1 to 4096", o.image_size);
+  require(o.digit_size >= 1 && o.digit_size <= o.image_size, "digit_size must be 1 to image_size", o.digit_size);
+  require(o.step >= 0 && o.step <= 1, "step must be 0 to 1", o.step);
+  require(o.images.empty() ? o.test_images.empty() : true, "test_images needs images too", o.test_images);
+  require(o.images.empty() ? !o.mix_splits : true, "mix_splits needs images", o.mix_splits);
+}
+
+std::shared_ptr<const DigitSource> make_digits(const MovingMnistOptions& o, uint64_t seed) {
+  if (o.images.empty()) return drawn_digits(seed);
+  return idx_digits({o.images, "", o.test_images, "", o.mix_splits});
+}
+
+// 0..255 as [-1,1].
+std::array<float, 256> pixel_values() {
+  std::array<float, 256> values;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(2.0 * static_cast<double>(i) / 255 - 1);
+  return values;
+}
+
+class MovingMnist : public Dataset {
+ public:
+  MovingMnist(const MovingMnistOptions& options, uint64_t seed)
+      : options_(options), seed_(seed), digits_(make_digits(options, seed)), values_(pixel_values()) {}
+
+  Clip clip(Split split, uint64_t index, int64_t frames) const override {
+    if (index >= size(split)) {
+      fail(ErrorKind::usage, "[moving-mnist] there are {} {} clips, got number {}", size(split), name(split), index);
+    }
+    if (frames < 1) fail(ErrorKind::usage, "[moving-mnist] frames must be positive, got {}", frames);
+    const int64_t side = options_.image_size;
+    Clip clip{at::empty({frames, 1, side, side}, at::kFloat), {}};
+    float* video = clip.video.data_ptr<float>();
+    std::fill(video, video + clip.video.numel(), values_[0]);
+    const Stream stream(seed_, split == Split::train ? "moving-mnist: train" : "moving-mnist: test", index);
+    for (int64_t i = 0; i < options_.digits; ++i) {
+      draw(video, split, stream.split("digit", static_cast<uint64_t>(i)), frames);
+    }
+    return clip;
+  }
+
+  uint64_t size(Split split) const override {
+    const uint64_t clips = split == Split::train ? options_.clips : options_.test_clips;
+    return clips == 0 ? any_count : clips;
+  }
+  int64_t longest(Split) const override { return any_length; }
+  FrameFormat format() const override { return {1, options_.image_size, options_.image_size, 0, 255}; }
+
+  std::vector<std::string> summary() const override {
+    const auto clips = [this](Split split) {
+      return size(split) == any_count ? std::string("any number of") : fmt::format("{}", size(split));
+    };
+    return {fmt::format("{} training and {} test clips of any length", clips(Split::train), clips(Split::test)),
+            fmt::format("{} digits of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digit_size,
+                        options_.digit_size, options_.image_size, options_.image_size, options_.step),
+            digits_->summary()};
+  }
+
+ private:
+  // One digit on its way through all frames.
+  void draw(float* video, Split split, Stream stream, int64_t frames) const {
+    const Digit digit = resize(digits_->digit(split, stream.below(digits_->count(split))), options_.digit_size);
+    const double x = stream.uniform(), y = stream.uniform(), angle = stream.uniform(0, 2 * std::numbers::pi);
+    const int64_t side = options_.image_size, room = side - digit.size;
+    for (const Offset& offset : bouncing_path(x, y, angle, options_.step, room, frames)) {
+      const uint8_t* ink = digit.pixels.data();
+      for (int64_t row = 0; row < digit.size; ++row) {
+        float* out = video + (offset.top + row) * side + offset.left;
+        for (int64_t column = 0; column < digit.size; ++column) {
+          out[column] = std::max(out[column], values_[*ink++]);
+        }
+      }
+      video += side * side;
+    }
+  }
+
+  MovingMnistOptions options_;
+  uint64_t seed_;
+  std::shared_ptr<const DigitSource> digits_;
+  std::array<float, 256> values_;
+};
+
+// One coordinate of a move: at an edge it stays, and turns back.
+void move(double& position, double& velocity, double step) {
+  position += step * velocity;
+  if (position > 0 && position < 1) return;
+  position = position <= 0 ? 0 : 1;
+  velocity = -velocity;
+}
+
+}  // namespace
+
+MovingMnistOptions MovingMnistOptions::from_json(const nlohmann::json& json) {
+  MovingMnistOptions o;
+  OptionReader read("moving-mnist", json);
+  read("digits", o.digits);
+  read("image_size", o.image_size);
+  read("digit_size", o.digit_size);
+  read("step", o.step);
+  read("clips", o.clips);
+  read("test_clips", o.test_clips);
+  read("images", o.images);
+  read("test_images", o.test_images);
+  read("mix_splits", o.mix_splits);
+  read.finish();
+  check(o);
+  return o;
+}
+
+std::shared_ptr<const Dataset> make_moving_mnist(const nlohmann::json& options, uint64_t seed) {
+  return std::make_shared<MovingMnist>(MovingMnistOptions::from_json(options), seed);
+}
+
+std::vector<Offset> bouncing_path(double x, double y, double angle, double step, int64_t room, int64_t frames) {
+  double vx = std::cos(angle), vy = std::sin(angle);
+  std::vector<Offset> path(static_cast<size_t>(frames));
+  for (Offset& offset : path) {
+    move(x, vx, step);
+    move(y, vy, step);
+    offset.top = static_cast<int64_t>(std::floor(static_cast<double>(room) * y));
+    offset.left = static_cast<int64_t>(std::floor(static_cast<double>(room) * x));
+  }
+  return path;
+}
+
+}  // namespace convssm::data
