@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "convssm/base/option_reader.h"
 #include "convssm/cores/core.h"
 #include "convssm/cores/layer_wrapper.h"
-#include "convssm/base/option_reader.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
@@ -33,10 +33,7 @@ void read_stack_options(OptionReader& read, Options& o) {
   read("dt_max", o.dt_max);
   read("discretization", [&](const std::string& text) { o.discretization = ssm::parse_discretization(text); });
   read("seed", o.seed);
-  read("use_norm", o.wrapper.use_norm);
-  read("prenorm", o.wrapper.prenorm);
-  read("skip", o.wrapper.skip);
-  read("dropout", o.wrapper.dropout);
+  read_wrapper_options(read, o.wrapper);
 }
 
 // The state of layer i, `layers.<i>.x` [B,2P,...]; undefined at the start of a sequence.

@@ -23,6 +23,19 @@ void check(const char* operation, const WrapperOptions& options) {
                options.dropout);
 }
 
+void read_wrapper_options(OptionReader& read, WrapperOptions& options) {
+  read("use_norm", options.use_norm);
+  read("prenorm", options.prenorm);
+  read("skip", options.skip);
+  read("dropout", options.dropout);
+}
+
+void require_no_intervals(const char* operation, const ssm::Timing& timing) {
+  const char* advice = "this core knows no time between frames; use a state space core (convs5, s5)";
+  ops::require(operation, !timing.dt.defined(), "dt is not supported: {}", advice);
+  ops::require(operation, timing.step_rescale == 1, "step_rescale must be 1, got {}: {}", timing.step_rescale, advice);
+}
+
 at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u) {
   return options.use_norm && options.prenorm ? norm->layer_norm(u) : u;
 }

@@ -2,7 +2,9 @@
 //   prenorm   out = u + f(norm(u))          postnorm  out = norm(u + f(u))
 #pragma once
 
+#include "convssm/base/option_reader.h"
 #include "convssm/nn/modules.h"
+#include "convssm/ssm/diagonal_states.h"
 
 namespace convssm::cores {
 
@@ -14,6 +16,12 @@ struct WrapperOptions {
 };
 
 void check(const char* operation, const WrapperOptions& options);
+
+// `use_norm`, `prenorm`, `skip`, `dropout`.
+void read_wrapper_options(OptionReader& read, WrapperOptions& options);
+
+// For cores that know the order of frames and not their times: dt and step_rescale are errors.
+void require_no_intervals(const char* operation, const ssm::Timing& timing);
 
 // f's input for the layer input u [N,C,...].
 at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u);

@@ -4,6 +4,8 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
+#include "convssm/cores/convgru.h"
+#include "convssm/cores/convlstm.h"
 #include "convssm/cores/convs5.h"
 #include "convssm/cores/s5.h"
 
@@ -20,6 +22,8 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
 const std::vector<CoreInfo>& all_cores() {
   static const std::vector<CoreInfo> table{
       {"convs5", "convolutional state space layers with a diagonal state per pixel", make<ConvS5Impl, ConvS5Options>},
+      {"convlstm", "LSTM cells with convolutions", make<ConvLSTMImpl, ConvLSTMOptions>},
+      {"convgru", "gated recurrent units with convolutions", make<ConvGRUImpl, ConvGRUOptions>},
       {"s5", "state space layers on vectors, one token per frame", make<S5Impl, S5Options>},
   };
   return table;

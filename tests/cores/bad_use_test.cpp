@@ -89,6 +89,27 @@ TEST(BadUse, HalfPrecision) {
   expect_error([&] { core->step(at::Tensor(), {}); }, {"[step]", "undefined"});
 }
 
+TEST(BadUse, GatedCells) {
+  expect_error([] { make_core("convlstm", {{"features", 0}}); }, {"[ConvLSTM]", "features", "0"});
+  expect_error([] { make_core("convgru", {{"features", 4}, {"kernel", -1}}); }, {"[ConvGRU]", "kernel", "-1"});
+  expect_error([] { make_core("convgru", {{"state_size", 4}}); }, {"[ConvGRU]", "state_size"});
+  expect_error([] { make_core("convlstm", {{"features", 4}, {"dropout", 1}}); }, {"[ConvLSTM]", "dropout", "1"});
+  const auto lstm = make_core("convlstm", {{"features", 8}, {"layers", 2}});
+  expect_error([&] { lstm->forward(at::ones({3, 2, 8, 4})); }, {"[ConvLSTM]", "[L,B,C,H,W]", "[3,2,8,4]"});
+  expect_error([&] { lstm->forward(at::ones({3, 2, 9, 4, 4})); }, {"[L,B,8,H,W]", "[3,2,9,4,4]"});
+  expect_error([&] { lstm->forward(x.to(at::kDouble)); }, {"float32", "float64"});
+  State state = lstm->forward(x).state;
+  expect_error([&] { lstm->forward(at::ones({3, 3, 8, 4, 4}), state); }, {"layers.0.c", "[3,8,4,4]", "[2,8,4,4]"});
+  expect_error(
+      [&] {
+        make_core("convgru", {{"features", 8}, {"layers", 2}})->forward(x, state);
+      },
+      {"[ConvGRU]", "2 tensors (1 per layer)", "4"});
+  torch::NoGradGuard no_grad;
+  lstm->parameters()[0].view({-1})[0].fill_(NAN);
+  expect_error([&] { lstm->forward(x); }, {"[ConvLSTM]", "layers.0.cell.kernel", "NaN"});
+}
+
 TEST(BadUse, DivergedParametersOfTheGeneralConvSSM) {
   Stream stream(1);
   ssm::ConvSSMOptions options;

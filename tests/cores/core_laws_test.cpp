@@ -17,7 +17,8 @@ using testing::randn;
 
 struct Subject {
   std::shared_ptr<Core> core;
-  at::Tensor x;  // [L,B,...]
+  at::Tensor x;                          // [L,B,...]
+  bool intervals = true, resets = true;  // which timings it takes
 };
 
 std::vector<Subject> subjects(at::ScalarType type, int64_t L = 11) {
@@ -32,6 +33,10 @@ std::vector<Subject> subjects(at::ScalarType type, int64_t L = 11) {
   gaussian.update({{"groups", 4}, {"init", "gaussian"}, {"kernel_b", 1}, {"kernel_c", 5}, {"feedthrough", true}});
   all.push_back({make_core("convs5", gaussian), randn({L, 2, 8, 5, 6}, 2)});
   all.push_back({make_core("s5", small), randn({L, 3, 8}, 3)});
+  const nlohmann::json cell{{"features", 5}, {"layers", 2}};
+  for (const char* name : {"convlstm", "convgru"}) {
+    all.push_back({make_core(name, cell), randn({L, 2, 5, 4, 6}, 4), false});
+  }
   for (auto& subject : all) {
     subject.core->to(type);
     subject.x = subject.x.to(type);
@@ -39,14 +44,20 @@ std::vector<Subject> subjects(at::ScalarType type, int64_t L = 11) {
   return all;
 }
 
-std::vector<Timing> timings(int64_t L, int64_t B) {
+std::vector<Timing> timings(const Subject& s) {
+  const int64_t L = s.x.size(0), B = s.x.size(1);
   const at::Tensor resets = at::zeros({L, B}, at::kBool);
   resets[L / 2][0].fill_(true);
-  return {{},
-          {{}, {}, 0.5},
-          {randn({L}, 4).abs() + 0.1, {}, 1},
-          {randn({L, B}, 5).abs() + 0.1, resets, 2},
-          {{}, resets.select(1, 0), 1}};
+  std::vector<Timing> all{{}};
+  if (s.resets) all.push_back({{}, resets.select(1, 0), 1});
+  if (s.intervals) {
+    all.push_back({{}, {}, 0.5});
+    all.push_back({randn({L}, 4).abs() + 0.1, {}, 1});
+    all.push_back({randn({L, B}, 5).abs() + 0.1, resets, 2});
+  } else if (s.resets) {
+    all.push_back({{}, resets, 1});
+  }
+  return all;
 }
 
 Timing at_frame(const Timing& timing, int64_t k) {
@@ -68,7 +79,7 @@ TEST(CoreLaws, SplitAnywhereAndStepsGiveTheSame) {
        std::vector<std::pair<at::ScalarType, double>>{{at::kDouble, 1e-12}, {at::kFloat, 1e-5}}) {
     for (const Subject& s : subjects(type)) {
       const int64_t L = s.x.size(0);
-      for (const Timing& timing : timings(L, s.x.size(1))) {
+      for (const Timing& timing : timings(s)) {
         const CoreOutput whole = s.core->forward(s.x, {}, timing);
         for (int64_t cut = 1; cut < L; ++cut) {
           const CoreOutput first = s.core->forward(s.x.slice(0, 0, cut), {}, ssm::slice(timing, 0, cut));
@@ -102,9 +113,11 @@ TEST(CoreLaws, TheFutureDoesNotChangeThePast) {
 TEST(CoreLaws, AResetIsANewBeginning) {
   torch::NoGradGuard no_grad;
   for (const Subject& s : subjects(at::kDouble)) {
+    if (!s.resets) continue;
     const at::Tensor resets = at::zeros({s.x.size(0)}, at::kBool);
     resets[6].fill_(true);
     const at::Tensor y = s.core->forward(s.x, {}, {{}, resets, 1}).y;
+    EXPECT_LT(distance(y.slice(0, 0, 6), s.core->forward(s.x.slice(0, 0, 6)).y), 1e-12);
     EXPECT_LT(distance(y.slice(0, 6), s.core->forward(s.x.slice(0, 6)).y), 1e-12);
   }
 }
@@ -112,10 +125,23 @@ TEST(CoreLaws, AResetIsANewBeginning) {
 TEST(CoreLaws, DtOfOneIsNoDt) {
   torch::NoGradGuard no_grad;
   for (const Subject& s : subjects(at::kDouble)) {
+    if (!s.intervals) continue;
     const at::Tensor plain = s.core->forward(s.x).y;
     EXPECT_LT(distance(s.core->forward(s.x, {}, {at::ones({s.x.size(0)}), {}, 1}).y, plain), 1e-12);
     const at::Tensor half = at::full({s.x.size(0)}, 0.5, at::kDouble);
     EXPECT_LT(distance(s.core->forward(s.x, {}, {half, {}, 1}).y, s.core->forward(s.x, {}, {{}, {}, 0.5}).y), 1e-12);
+  }
+}
+
+// A timing that a core cannot follow is an error, never ignored.
+TEST(CoreLaws, OtherTimingsAreRefused) {
+  for (const Subject& s : subjects(at::kFloat)) {
+    const at::Tensor ones = at::ones({s.x.size(0)});
+    if (!s.intervals) {
+      testing::expect_error([&] { s.core->forward(s.x, {}, {ones, {}, 1}); }, {"dt is not supported"});
+      testing::expect_error([&] { s.core->forward(s.x, {}, {{}, {}, 2}); }, {"step_rescale must be 1, got 2"});
+    }
+    if (!s.resets) testing::expect_error([&] { s.core->forward(s.x, {}, {{}, ones, 1}); }, {"resets"});
   }
 }
 
@@ -161,7 +187,7 @@ TEST(CoreLaws, GradientsOfEverythingMatchFiniteDifferences) {
         torch::NoGradGuard no_grad;
         start = s.core->forward(s.x).state.clone();
       }
-      for (const Timing& timing : timings(5, s.x.size(1))) {
+      for (const Timing& timing : timings(s)) {
         EXPECT_LT(directional_error(*s.core, s.x.detach().clone(), start.detach().clone(), timing), 1e-7);
       }
     }
@@ -177,6 +203,7 @@ TEST(CoreLaws, EachParameterOfTheStateSpaceHasItsGradient) {
       const bool small = item.value().numel() < 20;
       if (small && item.key().starts_with("layers.1.ssm.")) inputs.push_back(item.value());
     }
+    if (!s.intervals) continue;
     ASSERT_GE(inputs.size(), 3u);  // Lambda_re, Lambda_im, log_step
     EXPECT_LT(testing::gradient_error(loss, inputs), 1e-6);
   }

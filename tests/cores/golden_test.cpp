@@ -1,4 +1,4 @@
-// ConvS5 and S5 against the NumPy oracle (tools/golden): every file of tests/golden that holds a core is one case.
+// All cores against the NumPy oracle (tools/golden): every file of tests/golden that holds a core is one case.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -21,7 +21,9 @@ std::vector<std::string> core_cases() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = entry.path().stem().string();
-    if (name.starts_with("convs5") || name.starts_with("s5")) names.push_back(name);
+    for (const CoreInfo& core : all_cores()) {
+      if (name.starts_with(core.name + std::string("_"))) names.push_back(name);
+    }
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 
 import oracle
+import oracle_cells
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE_LIMIT = 100_000
@@ -127,6 +128,8 @@ def check_counts():
 
 def random_params(core, options, rng, step=(1e-3, 1e-1)):
     """Random everywhere, so that no term hides behind a zero or a one."""
+    if core not in ("convs5", "s5"):
+        return random_plain(shapes_of(core, options), rng)
     o = oracle.full_options(core, options)
     lam = oracle.block_lambda(o["state_size"], o["blocks"])
     params = {}
@@ -156,11 +159,33 @@ def random_params(core, options, rng, step=(1e-3, 1e-1)):
     return params
 
 
+def shapes_of(core, options):
+    if core in ("convs5", "s5"):
+        return oracle.param_shapes(core, options)
+    return oracle_cells.param_shapes(core, options)
+
+
+def random_plain(shapes, rng):
+    params = {}
+    for name, shape in shapes.items():
+        z = rng.standard_normal(shape)
+        parts = name.split(".")
+        if "norm" in parts[-2]:
+            z = 1 + 0.3 * z if parts[-1] == "weight" else 0.3 * z
+        elif len(shape) > 1:
+            z = 1.5 * z / np.sqrt(np.prod(shape[1:]))
+        else:
+            z = 0.3 * z
+        params[name] = z.astype(np.float32)
+    return params
+
+
 # ------------------------------------------------------------------------------------ cases
 
 CONV = dict(features=8, state_size=8, groups=4)
 SMALL = dict(features=4, state_size=8, blocks=2, groups=2)
 S5 = dict(features=6, state_size=8)
+CELL = dict(features=5, layers=2)
 
 
 def positive_real_parts(p):
@@ -224,54 +249,80 @@ CASES = {
                             dict(step=(1e-2, 1.0))),
     "s5_noclip": ("s5", dict(S5, layers=2, clip_eigs=False, skip=False),
                   dict(step=(1e-1, 2.0), edit=zero_eigenvalue)),
+    "convlstm_basic": ("convlstm", dict(CELL), {}),
+    "convlstm_x0_reset": ("convlstm", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
+    "convlstm_prenorm_kernel5": ("convlstm", dict(features=4, kernel=5, prenorm=True), dict(resets="L")),
+    "convlstm_noskip": ("convlstm", dict(CELL, skip=False, kernel=1), {}),
+    "convlstm_nonorm": ("convlstm", dict(CELL, use_norm=False, kernel=2), {}),
+    "convgru_basic": ("convgru", dict(CELL), {}),
+    "convgru_x0_reset": ("convgru", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
+    "convgru_prenorm_kernel5": ("convgru", dict(features=4, kernel=5, prenorm=True), dict(resets="L")),
+    "convgru_nonorm_noskip": ("convgru", dict(CELL, use_norm=False, skip=False), {}),
 }
+
+
+def make_resets(kind, L, B):
+    resets = np.zeros({"L": (L,), "LB": (L, B)}[kind], np.uint8)
+    if kind == "L":
+        resets[[2, 3]] = 1
+    else:                   # sample 0 at the first step, others inside, one at the last step
+        resets[0, 0] = resets[3, 1 % B] = resets[4, 2 % B] = resets[L - 1, 1 % B] = 1
+    return resets
+
+
+def start_state(core, options, rng, B, space):
+    """name -> random values, float32."""
+    o = options
+    size = o["state_size"] if core in ("convs5", "s5") else o["features"]
+    leaves = oracle_cells.STATES.get(core, ("x",))
+    return {f"layers.{i}.{leaf}": (0.5 * rng.standard_normal((B, size, *space))).astype(np.float32)
+            for i in range(o.get("layers", 1)) for leaf in leaves}
+
+
+def run_core(core, options, params, x, state, scale, dt, resets):
+    """(y, name -> state after the last frame)."""
+    if core in ("convs5", "s5"):
+        x0 = None if state is None else list(state.values())
+        y, last = oracle.stack(core, options, params, x, x0, scale, dt, resets)
+        return y, {f"layers.{i}.x": v for i, v in enumerate(last)}
+    return oracle_cells.stack(core, options, params, x, state, resets)
 
 
 def build_case(name):
     core, options, extra = CASES[name]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     f32 = np.float32
-    L, B, *space = extra.get("size", (7, 2, 5, 6) if core == "convs5" else (9, 3))
+    L, B, *space = extra.get("size", (9, 3) if core == "s5" else (7, 2, 5, 6))
     params = random_params(core, options, rng, extra.get("step", (1e-2, 1e-1)
                                                          if core == "s5" else (1e-3, 1e-1)))
     if "edit" in extra:
         extra["edit"](params)
     x = rng.standard_normal((L, B, options["features"], *space)).astype(f32)
-    layers = options.get("layers", 1)
-    shape = {"L": (L,), "LB": (L, B)}
-    x0 = dt = resets = None
-    if extra.get("x0"):
-        x0 = [(0.5 * rng.standard_normal((B, options["state_size"], *space))).astype(f32)
-              for _ in range(layers)]
+    state = start_state(core, options, rng, B, space) if extra.get("x0") else None
+    dt = resets = None
     if "dt" in extra:
-        dt = rng.uniform(0.2, 4.0, shape[extra["dt"]]).astype(f32)
+        dt = rng.uniform(0.2, 4.0, {"L": (L,), "LB": (L, B)}[extra["dt"]]).astype(f32)
     if "resets" in extra:
-        resets = np.zeros(shape[extra["resets"]], np.uint8)
-        if extra["resets"] == "L":
-            resets[[2, 3]] = 1
-        else:               # sample 0 at the first step, others inside, one at the last step
-            resets[0, 0] = resets[3, 1 % B] = resets[4, 2 % B] = resets[L - 1, 1 % B] = 1
+        resets = make_resets(extra["resets"], L, B)
     scale = extra.get("step_rescale", 1.0)
 
-    y, last = oracle.stack(core, options, params, x, x0, scale, dt, resets)
+    y, last = run_core(core, options, params, x, state, scale, dt, resets)
     assert np.isfinite(y).all()
     config = {"core": core, "options": options}
     if scale != 1.0:
         config["step_rescale"] = scale
-    count = sum(v.size for v in params.values())
-    assert count == oracle.parameter_count(core, options)
     out = {"config": np.frombuffer(json.dumps(config).encode(), np.uint8)}
     out.update({"param." + k: v for k, v in params.items()})
     out["x"] = x
-    if x0 is not None:
-        out.update({f"x0.layers.{i}.x": v for i, v in enumerate(x0)})
+    if state is not None:
+        out.update({"x0." + k: v for k, v in state.items()})
     if dt is not None:
         out["dt"] = dt
     if resets is not None:
         out["resets"] = resets
     out["y"] = y.astype(f32)
-    out.update({f"xL.layers.{i}.x": v.astype(f32) for i, v in enumerate(last)})
-    out["parameter_count"] = np.array(count, np.int64)
+    out.update({"xL." + k: v.astype(f32) for k, v in last.items()})
+    out["parameter_count"] = np.array(sum(v.size for v in params.values()), np.int64)
     return out
 
 

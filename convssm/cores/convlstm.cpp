@@ -1,0 +1,38 @@
+#include "convssm/cores/convlstm.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/ops/conv2d.h"
+#include "convssm/ops/lstm_gates.h"
+#include "convssm/ssm/initializers.h"
+
+namespace convssm::cores {
+
+ConvLSTMCellImpl::ConvLSTMCellImpl(const ConvRnnOptions& options, const Stream& stream) : features_(options.features) {
+  const int64_t U = features_, k = options.kernel;
+  Stream own = stream.split("kernel");
+  kernel_ = register_parameter("kernel", ssm::he_normal({4 * U, 2 * U, k, k}, 2 * U * k * k, own));
+}
+
+std::pair<at::Tensor, ConvCell::States> ConvLSTMCellImpl::forward(const at::Tensor& u, int64_t L, States states,
+                                                                  const at::Tensor& resets) {
+  const at::Tensor of_u = kernel_.narrow(1, 0, features_);
+  const at::Tensor of_h = kernel_.narrow(1, features_, features_).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto gates = frames(ops::conv2d(u, of_u), L);
+  std::vector<at::Tensor> h;
+  for (int64_t k = 0; k < L; ++k) {
+    forget(states, resets, k);
+    const at::Tensor recurrent = states[1].defined() ? ops::conv2d(states[1], of_h) : at::Tensor();
+    const ops::LstmResult next = ops::lstm_gates(gates[k], recurrent, states[0]);
+    states = {next.c, next.h};
+    h.push_back(next.h);
+  }
+  return {L == 1 ? h[0] : at::cat(h), states};
+}
+
+ConvLSTMImpl::ConvLSTMImpl(const ConvLSTMOptions& options)
+    : ConvRnnImpl("ConvLSTM", options, {"c", "h"}, [](const ConvRnnOptions& o, const Stream& stream) {
+        return std::shared_ptr<ConvCell>(std::make_shared<ConvLSTMCellImpl>(o, stream));
+      }) {}
+
+}  // namespace convssm::cores
