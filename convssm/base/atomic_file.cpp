@@ -60,6 +60,10 @@ void AtomicFile::write(const void* data, size_t size) {
   if (size != 0 && std::fwrite(data, 1, size, file_) != size) fail_io(fmt::format("cannot write '{}'", path_));
 }
 
+void AtomicFile::seek(uint64_t offset) {
+  if (fseeko(file_, static_cast<off_t>(offset), SEEK_SET) != 0) fail_io(fmt::format("cannot write '{}'", path_));
+}
+
 void AtomicFile::commit() {
   if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) fail_io(fmt::format("cannot write '{}'", path_));
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_io(fmt::format("cannot replace '{}'", path_));

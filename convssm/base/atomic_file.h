@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -17,6 +18,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* data, size_t size);
+  void seek(uint64_t offset);  // the next write() goes there, over what is there: for sizes known at the end only
   void commit();  // flush, fsync, rename, fsync of the folder
 
  private:

@@ -72,6 +72,18 @@ TEST(AtomicFile, WritesBytesInOrderAndEmptyWritesAreFine) {
   EXPECT_EQ(read_text(path), std::string("a\0bc", 4));
 }
 
+TEST(AtomicFile, SeekGoesBackOverWhatIsThere) {
+  const ScratchFolder folder;
+  AtomicFile file(folder.path("a"));
+  file.write("0123456789", 10);
+  file.seek(2);
+  file.write("xy", 2);
+  file.seek(10);
+  file.write("!", 1);
+  file.commit();
+  EXPECT_EQ(read_text(folder.path("a")), "01xy456789!");
+}
+
 TEST(AtomicFile, WithoutCommitTheOldContentSurvives) {
   const ScratchFolder folder;
   const std::string path = folder.path("result.json");
