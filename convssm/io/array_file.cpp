@@ -1,0 +1,83 @@
+#include "convssm/io/array_file.h"
+
+#include <algorithm>
+#include <array>
+
+#include "convssm/io/layout.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npy_header.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/text.h"
+
+namespace convssm::io {
+namespace {
+
+bool is_zip(const Source& source) {
+  std::array<std::byte, 2> magic;
+  if (source.size() < magic.size()) return false;
+  source.read(0, magic);
+  return magic[0] == std::byte{'P'} && magic[1] == std::byte{'K'};
+}
+
+const ZipMember& find_member(const ZipFile& zip, const std::string& name, const std::vector<std::string>& names) {
+  for (const ZipMember& member : zip.members()) {
+    if (member.name == name + ".npy") return member;
+  }
+  fail_missing(zip.name(), name, names);
+}
+
+Array part_of(const Array& whole, uint64_t first, uint64_t count) {
+  Array part(whole.dtype(), {static_cast<int64_t>(count)});
+  const size_t size = dtype_size(whole.dtype());
+  std::ranges::copy(whole.bytes().subspan(first * size, count * size), part.bytes().begin());
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::string> array_names(const std::string& path) {
+  const auto source = open_source(path);
+  return is_zip(*source) ? NpzFile(source).names() : std::vector<std::string>{""};
+}
+
+ArrayFile::ArrayFile(const std::string& path, const std::string& name)
+    : path_(path), name_(name), source_(open_source(path)) {
+  std::unique_ptr<Reader> reader;
+  bool stored = true;
+  if (is_zip(*source_)) {
+    const ZipFile zip(source_);
+    const ZipMember& member = find_member(zip, name, NpzFile(source_).names());
+    info_ = read_npy_info(*zip.open(member));
+    reader = zip.open(member);
+    data_offset_ = member.data_offset;
+    stored = member.method == ZipMethod::stored;
+  } else {
+    if (!name.empty()) fail_missing(path, name, {});
+    info_ = read_npy_info(*make_reader(source_));
+    reader = make_reader(source_);
+  }
+  const NpyHeader header = read_npy_header(*reader);
+  data_offset_ += reader->position();
+  big_endian_ = header.big_endian;
+  whole_only_ = !stored || header.fortran_order;
+}
+
+Array ArrayFile::read() const {
+  return is_zip(*source_) ? NpzFile(source_).read(name_) : read_npy(*make_reader(source_));
+}
+
+Array ArrayFile::read(uint64_t first, uint64_t count) const {
+  const auto bytes = checked_byte_count(info_.shape, dtype_size(info_.dtype));
+  const uint64_t all = bytes.value_or(0) / dtype_size(info_.dtype);
+  if (first > all || count > all - first) {
+    fail(ErrorKind::usage, "[ArrayFile] '{}' has {} elements, asked for {} from {} on", path_, all, count, first);
+  }
+  if (whole_only_) return part_of(read(), first, count);
+  Array array(info_.dtype, {static_cast<int64_t>(count)});
+  source_->read(data_offset_ + first * dtype_size(info_.dtype), array.bytes());
+  normalize_bools(array);
+  if (big_endian_) swap_byte_order(array);
+  return array;
+}
+
+}  // namespace convssm::io

@@ -1,0 +1,40 @@
+// One array of a .npy or .npz file, of which any part can be read: recordings can be larger than the memory.
+//   ArrayFile clips("clips.npz", "data");   Array some = clips.read(first, count);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convssm/io/array.h"
+#include "convssm/io/source.h"
+
+namespace convssm::io {
+
+// The arrays of the file: "" alone for a .npy file. Told by the first bytes, not by the name.
+std::vector<std::string> array_names(const std::string& path);
+
+class ArrayFile {
+ public:
+  // `name` is the array of an .npz file, "" for a .npy file. Error(data) that names the nearest if there is no such
+  // array; Error(io) and FormatError as for read_npy.
+  ArrayFile(const std::string& path, const std::string& name);
+
+  const ArrayInfo& info() const { return info_; }
+
+  // Whether a part costs as much as the whole: the array is compressed or in Fortran order.
+  bool whole_only() const { return whole_only_; }
+
+  Array read() const;  // with the checksum verified where there is one
+
+  // Elements first .. first+count-1 of the array in C order, as [count].
+  Array read(uint64_t first, uint64_t count) const;
+
+ private:
+  std::string path_, name_;
+  std::shared_ptr<const Source> source_;
+  ArrayInfo info_;
+  bool whole_only_ = false, big_endian_ = false;
+  uint64_t data_offset_ = 0;  // of the first element in the file, unless whole_only_
+};
+
+}  // namespace convssm::io
