@@ -5,6 +5,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 #include "convssm/base/option_reader.h"
+#include "convssm/data/folder.h"
 #include "convssm/data/moving_mnist.h"
 
 namespace convssm::data {
@@ -36,6 +37,7 @@ nlohmann::json FrameFormat::to_json() const {
 const std::vector<DatasetInfo>& all_datasets() {
   static const std::vector<DatasetInfo> table{
       {"moving-mnist", "digits that move and bounce, made on the fly", make_moving_mnist},
+      {"folder", "recordings of your own, in .npy and .npz files", make_folder},
   };
   return table;
 }

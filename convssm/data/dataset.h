@@ -38,7 +38,8 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // `frames` frames of clip `index`. Called from several threads at once.
+  // `frames` frames of clip number index % size(split). An index beyond the size is a later visit of the same clip, to
+  // which datasets of long recordings give another window. Called from several threads at once.
   virtual Clip clip(Split split, uint64_t index, int64_t frames) const = 0;
 
   virtual uint64_t size(Split split) const = 0;    // number of different clips, or any_count

@@ -46,15 +46,13 @@ class MovingMnist : public Dataset {
       : options_(options), seed_(seed), digits_(make_digits(options, seed)), values_(pixel_values()) {}
 
   Clip clip(Split split, uint64_t index, int64_t frames) const override {
-    if (index >= size(split)) {
-      fail(ErrorKind::usage, "[moving-mnist] there are {} {} clips, got number {}", size(split), name(split), index);
-    }
     if (frames < 1) fail(ErrorKind::usage, "[moving-mnist] frames must be positive, got {}", frames);
     const int64_t side = options_.image_size;
     Clip clip{at::empty({frames, 1, side, side}, at::kFloat), {}};
     float* video = clip.video.data_ptr<float>();
     std::fill(video, video + clip.video.numel(), values_[0]);
-    const Stream stream(seed_, split == Split::train ? "moving-mnist: train" : "moving-mnist: test", index);
+    const Stream stream(seed_, split == Split::train ? "moving-mnist: train" : "moving-mnist: test",
+                        index % size(split));
     for (int64_t i = 0; i < options_.digits; ++i) {
       draw(video, split, stream.split("digit", static_cast<uint64_t>(i)), frames);
     }

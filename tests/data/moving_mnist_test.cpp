@@ -150,7 +150,7 @@ TEST(MovingMnist, SizesAndFormat) {
   EXPECT_EQ(few->format().height, 40);
   EXPECT_EQ(few->format().high, 255);
   EXPECT_EQ(few->longest(Split::train), any_length);
-  expect_error([&] { few->clip(Split::train, 3, 2); }, {"there are 3 train clips, got number 3"});
+  EXPECT_TRUE(at::equal(few->clip(Split::train, 4, 2).video, few->clip(Split::train, 1, 2).video));
   expect_error([&] { few->clip(Split::train, 0, 0); }, {"frames must be positive"});
   const auto endless = make_dataset({{"name", "moving-mnist"}, {"clips", 0}, {"image_size", 40}}, 1);
   EXPECT_EQ(endless->size(Split::train), any_count);

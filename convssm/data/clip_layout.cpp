@@ -1,0 +1,74 @@
+#include "convssm/data/clip_layout.h"
+
+#include <algorithm>
+#include <array>
+
+#include "convssm/base/error.h"
+#include "convssm/io/array.h"
+
+namespace convssm::data {
+namespace {
+
+constexpr std::array<const char*, 6> known{"THW", "TCHW", "THWC", "NTHW", "NTCHW", "NTHWC"};
+
+bool few(int64_t size) { return size >= 1 && size <= 4; }
+
+ClipLayout guess_of_4(std::span<const int64_t> shape) {
+  if (few(shape[3])) return {"THWC", "the last of 4 dimensions is 1 to 4, so it is the channels"};
+  if (few(shape[1])) return {"TCHW", "the second of 4 dimensions is 1 to 4, so it is the channels"};
+  return {"NTHW", "none of 4 dimensions looks like channels, so the first counts clips"};
+}
+
+ClipLayout guess_of_5(std::span<const int64_t> shape) {
+  if (few(shape[4])) return {"NTHWC", "the last of 5 dimensions is 1 to 4, so it is the channels"};
+  if (few(shape[2])) return {"NTCHW", "the third of 5 dimensions is 1 to 4, so it is the channels"};
+  if (shape[2] == shape[3] && shape[3] != shape[4]) return {"NTHWC", "frames are square in the third and fourth of 5"};
+  if (shape[3] == shape[4] && shape[2] != shape[3]) return {"NTCHW", "frames are square in the last two of 5"};
+  return {};
+}
+
+ClipLayout guess(std::span<const int64_t> shape) {
+  if (shape.size() == 3) return {"THW", "3 dimensions are frames, rows and columns"};
+  if (shape.size() == 4) return guess_of_4(shape);
+  if (shape.size() == 5) return guess_of_5(shape);
+  return {};
+}
+
+}  // namespace
+
+ClipLayout choose_layout(const std::string& file, std::span<const int64_t> shape, const std::string& wanted) {
+  if (!wanted.empty() && wanted.size() != shape.size()) {
+    fail(ErrorKind::data, "[folder] '{}': layout {} needs {} dimensions, the array is {}", file, wanted, wanted.size(),
+         io::shape_text(shape));
+  }
+  if (shape.size() < 3 || shape.size() > 5) {
+    fail(ErrorKind::data, "[folder] '{}': clips have 3 to 5 dimensions, the array is {}; is this the right key?", file,
+         io::shape_text(shape));
+  }
+  if (std::ranges::any_of(shape, [](int64_t size) { return size == 0; })) {
+    fail(ErrorKind::data, "[folder] '{}': the array {} is empty", file, io::shape_text(shape));
+  }
+  ClipLayout layout;
+  if (wanted.empty()) {
+    layout = guess(shape);
+  } else {
+    layout = {wanted, "given"};
+  }
+  if (layout.letters.empty()) {
+    fail(ErrorKind::data, "[folder] '{}': cannot tell which of {} are channels; set layout to NTCHW or NTHWC", file,
+         io::shape_text(shape));
+  }
+  return layout;
+}
+
+void check_layout(const std::string& letters) {
+  if (letters.empty() || std::ranges::find(known, letters) != known.end()) return;
+  fail(ErrorKind::usage, "[folder] layout must be one of {}, got '{}'", fmt::join(known, ", "), letters);
+}
+
+int64_t extent(const ClipLayout& layout, std::span<const int64_t> shape, char letter) {
+  const size_t at = layout.letters.find(letter);
+  return at == std::string::npos ? 1 : shape[at];
+}
+
+}  // namespace convssm::data

@@ -1,0 +1,20 @@
+// Which stored values become -1 and 1, where the user did not say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convssm/data/clip_file.h"
+
+namespace convssm::data {
+
+struct FoundRange {
+  double low = 0, high = 255;
+  std::string reason;
+};
+
+// `low` and `high` as given, NaN where not. Reads all pixels unless the element type decides. Error(data) that tells to
+// set low and high if the values are in no usual range.
+FoundRange find_range(const std::vector<ClipFile>& files, double low, double high);
+
+}  // namespace convssm::data

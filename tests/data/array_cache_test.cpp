@@ -1,0 +1,40 @@
+// The cache of compressed arrays: right values within its limit of memory.
+#include "convssm/data/array_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "../base/scratch_folder.h"
+#include "../support.h"
+#include "convssm/io/npz.h"
+
+namespace convssm::data {
+namespace {
+
+TEST(ArrayCache, KeepsTheMostRecentUpToItsLimit) {
+  ScratchFolder folder;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<uint8_t> values(100, static_cast<uint8_t>(i));
+    const std::vector<io::NamedArray> arrays{{"a", io::make_array({100}, values)}};
+    io::write_npz(folder.path(std::to_string(i)), arrays, i != 3);
+  }
+  ArrayCache cache(250);
+  const auto first = [&](int i) { return cache.read(folder.path(std::to_string(i)), "a", 7, 3).values<uint8_t>()[0]; };
+  for (const int i : {0, 1, 2, 0, 3, 1, 2}) EXPECT_EQ(first(i), i);
+  EXPECT_EQ(cache.bytes(), 200u);
+  std::filesystem::remove(folder.path("2"));
+  convssm::testing::expect_error([&] { first(2); }, {"/2"});
+}
+
+TEST(ArrayCache, AnArrayBeyondTheLimitIsKeptAlone) {
+  ScratchFolder folder;
+  const std::vector<io::NamedArray> arrays{{"a", io::make_array<uint8_t>({4}, {1, 2, 3, 4})}};
+  io::write_npz(folder.path("x"), arrays, true);
+  io::write_npz(folder.path("y"), arrays, true);
+  ArrayCache cache(1);
+  EXPECT_EQ(cache.read(folder.path("x"), "a", 1, 2).values<uint8_t>()[1], 3);
+  EXPECT_EQ(cache.read(folder.path("y"), "a", 3, 1).values<uint8_t>()[0], 4);
+  EXPECT_EQ(cache.bytes(), 4u);
+}
+
+}  // namespace
+}  // namespace convssm::data
