@@ -1,0 +1,107 @@
+#include "convssm/data/loader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "convssm/base/error.h"
+#include "convssm/data/order.h"
+
+namespace convssm::data {
+namespace {
+
+void check(const Dataset& dataset, const LoaderOptions& o) {
+  if (o.batch < 1 || o.frames < 1 || o.workers < 0) {
+    fail(ErrorKind::usage, "[loader] batch and frames must be positive and workers not negative, got {}, {} and {}",
+         o.batch, o.frames, o.workers);
+  }
+  if (dataset.size(o.split) == 0) fail(ErrorKind::data, "[loader] the dataset has no {} clips", name(o.split));
+  if (o.frames > dataset.longest(o.split)) {
+    fail(ErrorKind::data, "[loader] {} frames are asked for, but the shortest {} clip has {}", o.frames, name(o.split),
+         dataset.longest(o.split));
+  }
+}
+
+// Copies with plain loops: a tensor operation would start a team of OpenMP threads on every worker.
+template <typename T>
+void put(const at::Tensor& clip, at::Tensor& batch, int64_t row, int64_t rows) {
+  if (!clip.defined()) return;
+  if (!batch.defined()) {
+    std::vector<int64_t> shape{rows};
+    shape.insert(shape.end(), clip.sizes().begin(), clip.sizes().end());
+    batch = at::empty(shape, clip.options());
+  }
+  const T* from = clip.data_ptr<T>();
+  std::copy(from, from + clip.numel(), batch.data_ptr<T>() + row * clip.numel());
+}
+
+}  // namespace
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
+    : dataset_(std::move(dataset)),
+      options_(options),
+      next_made_(options.first_batch),
+      next_given_(options.first_batch) {
+  check(*dataset_, options_);
+  for (int i = 0; i < options_.workers; ++i) workers_.emplace_back([this] { work(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+Loader::Result Loader::make(uint64_t number) const {
+  Result result;
+  try {
+    Batch& batch = result.batch;
+    batch.number = number;
+    batch.indices =
+        batch_indices(options_.split, options_.seed, number, options_.batch, dataset_->size(options_.split));
+    for (int64_t row = 0; row < options_.batch && !stop_; ++row) {
+      const Clip clip = dataset_->clip(options_.split, batch.indices[static_cast<size_t>(row)], options_.frames);
+      put<float>(clip.video, batch.video, row, options_.batch);
+      put<int64_t>(clip.actions, batch.actions, row, options_.batch);
+    }
+  } catch (...) {
+    result.error = std::current_exception();
+  }
+  return result;
+}
+
+void Loader::work() {
+  const auto ahead = static_cast<uint64_t>(options_.workers) + 1;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    room_.wait(lock, [&] { return stop_ || next_made_ < next_given_ + ahead; });
+    if (stop_) return;
+    const uint64_t number = next_made_++;
+    lock.unlock();
+    Result result = make(number);
+    lock.lock();
+    results_.emplace(number, std::move(result));
+    ready_.notify_all();
+  }
+}
+
+Batch Loader::next() {
+  Result result;
+  if (options_.workers == 0) {
+    result = make(next_given_);
+  } else {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return results_.contains(next_given_); });
+    result = results_.at(next_given_);  // stays there if it is an error, to be thrown again
+  }
+  if (result.error) std::rethrow_exception(result.error);
+  const std::lock_guard lock(mutex_);
+  results_.erase(next_given_++);
+  room_.notify_all();
+  return std::move(result.batch);
+}
+
+}  // namespace convssm::data

@@ -1,0 +1,68 @@
+// Batches of clips, made ahead of time by threads of their own. What a batch holds and in which order batches come does
+// not depend on how many threads there are.
+//   Loader loader(dataset, {.split = Split::train, .batch = 8, .frames = 300, .seed = 1, .workers = 2});
+//   for (...) { Batch batch = loader.next(); ... }
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "convssm/data/dataset.h"
+
+namespace convssm::data {
+
+struct LoaderOptions {
+  Split split = Split::train;
+  int64_t batch = 8;
+  int64_t frames = 0;        // of each clip
+  uint64_t seed = 0;         // of the order
+  int workers = 2;           // threads; 0: batches are made when they are asked for
+  uint64_t first_batch = 0;  // where to go on: the number of batches already used
+};
+
+struct Batch {
+  at::Tensor video;               // [B,T,C,H,W] float32
+  at::Tensor actions;             // [B,T] int64, undefined if the dataset has none
+  std::vector<uint64_t> indices;  // as Dataset::clip takes them; modulo the size: which clips
+  uint64_t number = 0;
+};
+
+class Loader {
+ public:
+  // Error(data) at once if the split has no clips, or shorter ones than asked for.
+  Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options);
+  ~Loader();  // waits for the clips that are being made, not for the batches
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next batch. What goes wrong while it is made is thrown here, in order.
+  Batch next();
+
+ private:
+  struct Result {
+    Batch batch;
+    std::exception_ptr error;
+  };
+
+  Result make(uint64_t number) const;
+  void work();
+
+  std::shared_ptr<const Dataset> dataset_;
+  LoaderOptions options_;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  std::condition_variable room_, ready_;
+  uint64_t next_made_, next_given_;
+  std::map<uint64_t, Result> results_;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace convssm::data
