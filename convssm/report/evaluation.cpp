@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "convssm/report/chart.h"
+#include "convssm/report/html.h"
+#include "convssm/report/numbers.h"
+#include "convssm/report/sections.h"
+
+namespace convssm::report {
+namespace {
+
+using nlohmann::json;
+
+struct Cell {
+  double mean = std::numeric_limits<double>::quiet_NaN(), deviation = mean;
+};
+
+// The cells of one horizon: by row name and metric.
+struct Horizon {
+  std::string frames;
+  std::vector<std::string> metrics;
+  std::map<std::pair<std::string, std::string>, Cell> cells;
+};
+
+struct Table {
+  std::vector<std::string> rows;
+  std::vector<Horizon> horizons;
+};
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+std::optional<Cell> cell_of(const json& value) {
+  if (value.is_number()) return Cell{value.get<double>(), std::numeric_limits<double>::quiet_NaN()};
+  if (!value.is_object() || !value.contains("mean")) return std::nullopt;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  return Cell{number_at(value, "mean").value_or(none), number_at(value, "std").value_or(none)};
+}
+
+json array_at(const json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_array() ? object[key] : json::array();
+}
+
+Table read_table(const json& metrics) {
+  Table table;
+  for (const json& entry : array_at(metrics, "horizons")) {
+    Horizon horizon{short_number(number_at(entry, "frames").value_or(std::nan(""))), {}, {}};
+    for (const json& row : array_at(entry, "rows")) {
+      const std::string name = text_at(row, "name");
+      if (!row.is_object()) continue;
+      add_once(table.rows, name);
+      for (const auto& [metric, value] : row.items()) {
+        const auto cell = cell_of(value);
+        if (!cell || metric == "name") continue;
+        add_once(horizon.metrics, metric);
+        horizon.cells[{name, metric}] = *cell;
+      }
+    }
+    if (!horizon.metrics.empty()) table.horizons.push_back(std::move(horizon));
+  }
+  return table;
+}
+
+// The mean that wins its column, NaN if it is not known which way is better or there is nothing to compare.
+double best_of(const Table& table, const Horizon& horizon, const std::string& metric) {
+  const int better = metric_style(metric).better;
+  double best = std::nan("");
+  int count = 0;
+  for (const std::string& row : table.rows) {
+    const auto cell = horizon.cells.find({row, metric});
+    if (cell == horizon.cells.end() || !std::isfinite(cell->second.mean)) continue;
+    ++count;
+    if (!(better * cell->second.mean <= better * best)) best = cell->second.mean;
+  }
+  return better != 0 && count > 1 ? best : std::nan("");
+}
+
+std::string cell_text(const Cell& cell, const std::string& metric, bool is_best) {
+  if (!std::isfinite(cell.mean)) return "–";
+  const int decimals = metric_style(metric).decimals;
+  std::string out = fmt::format("{:.{}f}", cell.mean, decimals);
+  if (is_best) out = "<b>" + out + "</b>";
+  if (std::isfinite(cell.deviation))
+    out += fmt::format(" <span class=\"soft\">± {:.{}f}</span>", cell.deviation, decimals);
+  return out;
+}
+
+std::string table_head(const Table& table) {
+  std::string groups = "<tr><th></th>", columns = "<tr><th>forecast</th>";
+  for (const Horizon& horizon : table.horizons) {
+    groups += fmt::format("<th class=\"group\" colspan=\"{}\">{} frames</th>", horizon.metrics.size(), horizon.frames);
+    for (const std::string& metric : horizon.metrics) {
+      const MetricStyle style = metric_style(metric);
+      columns += fmt::format("<th{} title=\"{}\">{}{}</th>", metric == horizon.metrics[0] ? " class=\"first\"" : "",
+                             escape(metric), escape(style.title),
+                             style.better > 0   ? " ↑"
+                             : style.better < 0 ? " ↓"
+                                                : "");
+    }
+  }
+  return "<thead>" + groups + "</tr>\n" + columns + "</tr></thead>\n";
+}
+
+std::string table_row(const Table& table, const std::string& row) {
+  std::string out = fmt::format("<tr><td>{}</td>", escape(row));
+  for (const Horizon& horizon : table.horizons) {
+    for (const std::string& metric : horizon.metrics) {
+      const auto cell = horizon.cells.find({row, metric});
+      const Cell found = cell == horizon.cells.end() ? Cell{} : cell->second;
+      out += fmt::format("<td{}>{}</td>", metric == horizon.metrics[0] ? " class=\"first\"" : "",
+                         cell_text(found, metric, found.mean == best_of(table, horizon, metric)));
+    }
+  }
+  return out + "</tr>\n";
+}
+
+std::string draw_table(const Table& table) {
+  if (table.horizons.empty()) return "";
+  std::string rows;
+  for (const std::string& row : table.rows) rows += table_row(table, row);
+  return "<div class=\"wide\"><table>\n" + table_head(table) + "<tbody>\n" + rows + "</tbody></table></div>\n";
+}
+
+std::string protocol_text(const json& metrics) {
+  if (!metrics.contains("protocol") || !metrics["protocol"].is_object()) return "";
+  std::string out;
+  for (const auto& [key, value] : metrics["protocol"].items()) {
+    if (value.is_structured()) continue;
+    const std::string text = value.is_string()    ? value.get<std::string>()
+                             : value.is_boolean() ? (value.get<bool>() ? "yes" : "no")
+                                                  : value.dump(-1, ' ', false, json::error_handler_t::replace);
+    out += (out.empty() ? "" : " · ") + escape(key) + " " + escape(text);
+  }
+  return out.empty() ? "" : "<p class=\"soft small\">" + out + "</p>\n";
+}
+
+std::vector<Point> horizon_points(const json& frames, const json& values) {
+  std::vector<Point> points;
+  for (size_t i = 0; values.is_array() && i < std::min(frames.size(), values.size()); ++i) {
+    if (!frames[i].is_number()) continue;
+    points.push_back({frames[i].get<double>(), values[i].is_number() ? values[i].get<double>() : std::nan("")});
+  }
+  return points;
+}
+
+std::string horizon_charts(const json& metrics) {
+  if (!metrics.contains("curves") || !metrics["curves"].is_object()) return "";
+  const json& curves = metrics["curves"];
+  const json frames = array_at(curves, "frames");
+  std::string out;
+  for (const auto& [metric, owners] : curves.items()) {
+    if (!owners.is_object()) continue;
+    const MetricStyle style = metric_style(metric);
+    Chart chart{
+        "horizon-" + metric, style.title + " over the horizon", style.hint, "generated frame", Scale::linear, {}};
+    int color = 0;
+    // The model first, baselines dashed behind it.
+    for (const bool models : {true, false}) {
+      for (const auto& [owner, values] : owners.items()) {
+        if ((owner == "model") != models) continue;
+        chart.lines.push_back(
+            {owner, min_max(horizon_points(frames, values), 400), color++, models ? Stroke::solid : Stroke::dashed});
+      }
+    }
+    out += draw(chart);
+  }
+  return out.empty() ? "" : "<div class=\"charts\">\n" + out + "</div>\n";
+}
+
+}  // namespace
+
+MetricStyle metric_style(const std::string& name) {
+  const auto starts_with = [&](const char* head) { return name.rfind(head, 0) == 0; };
+  if (starts_with("psnr")) return {"PSNR", "dB, " + name, +1, 2};
+  if (starts_with("ssim")) return {"SSIM", name, +1, 3};
+  if (starts_with("lpips")) return {"LPIPS", name, -1, 3};
+  if (starts_with("fvd")) return {"FVD", name, -1, 1};
+  if (starts_with("loss") || starts_with("mse") || starts_with("mae")) return {name, "", -1, 4};
+  return {name, "", 0, 4};
+}
+
+std::string evaluation(const RunFolder& run) {
+  const std::string results = draw_table(read_table(run.metrics)) + horizon_charts(run.metrics);
+  return section("evaluation", "Evaluation", results.empty() ? "" : protocol_text(run.metrics) + results);
+}
+
+}  // namespace convssm::report

@@ -1,0 +1,36 @@
+#include "convssm/report/report.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/report/html.h"
+#include "convssm/report/run_folder.h"
+#include "convssm/report/sections.h"
+
+namespace convssm::report {
+namespace {
+
+constexpr uint64_t kSampleBytes = 12 * 1000 * 1000;
+constexpr int kRefreshSeconds = 10;
+
+std::string footer(bool running) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("<footer>Written {:%Y-%m-%d %H:%M:%S} UTC by convssm.{}</footer>\n", fmt::gmtime(now),
+                     running ? fmt::format(" Loads itself again every {} seconds.", kRefreshSeconds) : "");
+}
+
+}  // namespace
+
+void write_report(const std::string& run_folder) {
+  const RunFolder run = read_run_folder(run_folder, kSampleBytes);
+  const bool running = text_at(run.status, "state") == "running";
+  const std::string body = overview(run) + training_curves(run) + validation_curves(run) + evaluation(run) +
+                           sample_images(run) + configuration(run) + notes(run) + footer(running);
+  replace_file(run_folder + "/report.html", render({page_title(run), body, running ? kRefreshSeconds : 0}));
+}
+
+}  // namespace convssm::report

@@ -1,0 +1,148 @@
+#include "convssm/report/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "convssm/base/error.h"
+
+namespace convssm::report {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr size_t kConfigBytes = 256 * 1024;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+json read_object(const fs::path& path, const std::string& what, std::vector<std::string>& notes) {
+  const std::string name = path.filename().string();
+  if (!is_file(path)) {
+    notes.push_back(fmt::format("No {}: {}.", name, what));
+    return json::object();
+  }
+  json value = json::parse(read_bytes(path), nullptr, false);
+  if (value.is_object()) return value;
+  notes.push_back(fmt::format("{} is damaged (not a JSON object) and was left out.", name));
+  return json::object();
+}
+
+std::string read_config(const fs::path& path, std::vector<std::string>& notes) {
+  if (!is_file(path)) {
+    notes.push_back("No config.yaml: the settings of the run are not known.");
+    return "";
+  }
+  std::string text = read_bytes(path);
+  if (text.size() > kConfigBytes) {
+    text.resize(kConfigBytes);
+    notes.push_back("config.yaml is long; only its beginning is shown.");
+  }
+  return text;
+}
+
+struct File {
+  fs::path path;
+  fs::file_time_type time;
+};
+
+std::vector<File> newest_first(const fs::path& folder) {
+  std::vector<File> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string extension = it->path().extension().string();
+    if ((extension == ".gif" || extension == ".png") && is_file(it->path())) {
+      std::error_code ignored;
+      files.push_back({it->path(), fs::last_write_time(it->path(), ignored)});
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    return a.time != b.time ? a.time > b.time : a.path.filename() > b.path.filename();
+  });
+  return files;
+}
+
+// From the head of the file; false if it is neither PNG nor GIF.
+bool read_head(Sample& sample) {
+  const auto byte = [&](size_t i) { return static_cast<int64_t>(static_cast<unsigned char>(sample.bytes[i])); };
+  const auto starts_with = [&](std::string_view magic) { return std::string_view(sample.bytes).starts_with(magic); };
+  if (starts_with("\x89PNG\r\n\x1a\n") && sample.bytes.size() >= 24) {
+    sample.type = "image/png";
+    sample.width = byte(16) << 24 | byte(17) << 16 | byte(18) << 8 | byte(19);
+    sample.height = byte(20) << 24 | byte(21) << 16 | byte(22) << 8 | byte(23);
+  } else if ((starts_with("GIF89a") || starts_with("GIF87a")) && sample.bytes.size() >= 10) {
+    sample.type = "image/gif";
+    sample.width = byte(6) | byte(7) << 8;
+    sample.height = byte(8) | byte(9) << 8;
+  }
+  return sample.width > 0 && sample.height > 0;
+}
+
+Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::string>& notes) {
+  Samples out;
+  for (const File& file : newest_first(folder)) {
+    std::error_code error;
+    const uint64_t size = fs::file_size(file.path, error);
+    if (!error && size > room) {
+      ++out.left_out;
+      continue;
+    }
+    Sample sample{file.path.filename().string(), "", error ? "" : read_bytes(file.path), 0, 0};
+    if (!read_head(sample)) {
+      notes.push_back(fmt::format("samples/{} is not an image and was left out.", sample.name));
+      continue;
+    }
+    room -= std::min<uint64_t>(room, sample.bytes.size());
+    out.shown.push_back(std::move(sample));
+  }
+  if (out.shown.empty() && out.left_out == 0) notes.push_back("No samples yet: images in samples/ appear here.");
+  return out;
+}
+
+}  // namespace
+
+RunFolder read_run_folder(const std::string& path, uint64_t sample_bytes) {
+  const fs::path folder = fs::absolute(path).lexically_normal();
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    fail(ErrorKind::io, "[report] expected a run folder, but {} is not a folder; give the folder that train made",
+         path);
+  }
+  RunFolder run;
+  run.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  run.status = read_object(folder / "status.json", "the state of the run is not known", run.notes);
+  if (is_file(folder / "log.jsonl"))
+    run.log = read_log((folder / "log.jsonl").string());
+  else
+    run.notes.push_back("No log.jsonl: curves appear with the first logged step.");
+  if (run.log.bad_lines > 0) {
+    run.notes.push_back(fmt::format("{} lines of log.jsonl are damaged and were left out.", run.log.bad_lines));
+  }
+  run.metrics = read_object(folder / "metrics.json", "run an evaluation to see how far the forecasts hold", run.notes);
+  run.samples = read_samples(folder / "samples", sample_bytes, run.notes);
+  run.config = read_config(folder / "config.yaml", run.notes);
+  return run;
+}
+
+std::optional<double> number_at(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number()) return std::nullopt;
+  return object[key].get<double>();
+}
+
+std::string text_at(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_string()) return "";
+  return object[key].get<std::string>();
+}
+
+}  // namespace convssm::report

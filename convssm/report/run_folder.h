@@ -1,0 +1,42 @@
+// What a run folder holds for the report, read so that a missing or damaged part never stops the others.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convssm/report/run_log.h"
+
+namespace convssm::report {
+
+struct Sample {
+  std::string name;  // of the file
+  std::string type;  // "image/gif" or "image/png"
+  std::string bytes;
+  int64_t width = 0, height = 0;
+};
+
+struct Samples {
+  std::vector<Sample> shown;  // newest first
+  size_t left_out = 0;        // beyond the limit of bytes
+};
+
+struct RunFolder {
+  std::string name;                // of the folder
+  nlohmann::json status, metrics;  // {} if missing
+  std::string config;
+  RunLog log;
+  Samples samples;
+  std::vector<std::string> notes;  // what is missing or damaged, for the reader of the page
+};
+
+// `sample_bytes`: how much of images is taken in, before their encoding as text.
+RunFolder read_run_folder(const std::string& path, uint64_t sample_bytes);
+
+// A field of an object, if it is there and of that kind.
+std::optional<double> number_at(const nlohmann::json& object, const char* key);
+std::string text_at(const nlohmann::json& object, const char* key);
+
+}  // namespace convssm::report

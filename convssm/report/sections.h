@@ -1,0 +1,30 @@
+// The parts of the page, each "" if the run folder has nothing for it.
+#pragma once
+
+#include <string>
+
+#include "convssm/report/run_folder.h"
+
+namespace convssm::report {
+
+std::string page_title(const RunFolder& run);         // plain text: model and data, or the name of the folder
+std::string overview(const RunFolder& run);           // state, progress, key numbers
+std::string training_curves(const RunFolder& run);    // losses, learning rate, gradient norm, throughput
+std::string validation_curves(const RunFolder& run);  // each metric with its baselines
+std::string evaluation(const RunFolder& run);         // table over horizons, quality over the generated frames
+std::string sample_images(const RunFolder& run);
+std::string configuration(const RunFolder& run);
+std::string notes(const RunFolder& run);
+
+// "step-000500.gif" -> "step 500"
+std::string caption(const std::string& file_name);
+
+// How a metric is shown: "psnr_f01" -> PSNR, in dB, more is better.
+struct MetricStyle {
+  std::string title, hint;
+  int better = 0;  // +1 more, -1 less, 0 not known
+  int decimals = 3;
+};
+MetricStyle metric_style(const std::string& name);
+
+}  // namespace convssm::report

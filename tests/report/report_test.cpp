@@ -1,0 +1,182 @@
+// The page of a run folder: what is shown, and that nothing in the folder can break it.
+#include "convssm/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include "convssm/base/error.h"
+#include "convssm/report/run_folder.h"
+#include "convssm/report/sections.h"
+#include "tests/report/fake_run.h"
+
+namespace convssm::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string page_of(const ScratchFolder& folder) {
+  write_report(folder.path());
+  return read_text(folder.path("report.html"));
+}
+
+void expect_parts(const std::string& page, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+void expect_none(const std::string& page, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_EQ(page.find(part), std::string::npos) << part;
+}
+
+TEST(Report, ShowsEverythingOfAWholeRun) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  const std::string page = page_of(folder);
+  expect_parts(page, {"<title>pixel / convs5 on moving-mnist</title>", "badge finished", "step 1,000 of 4,000 (25%)",
+                      "20.1M", "a &lt;note&gt;", "2 cores", "convssm 0.1"});
+  expect_parts(page, {"id=\"chart-loss\"", "id=\"chart-parts\"", "id=\"chart-lr\"", "id=\"chart-grad-norm\"",
+                      "id=\"chart-throughput\"", "id=\"validation-psnr_f01\"", "id=\"validation-ssim_gauss11\"",
+                      "id=\"horizon-psnr_f01\"", "id=\"horizon-ssim_gauss11\"", "copy last"});
+  expect_parts(page,
+               {"400 frames", "<b>22.78</b> <span class=\"soft\">± 0.05</span>", "<b>0.901</b>", "14.10",
+                "&lt;b&gt;blank&lt;/b&gt;</td><td class=\"first\">–</td><td>–</td>", "context 100", "quantized yes"});
+  expect_parts(page, {"data:image/gif;base64,R0lGOD", "<figcaption>step 500</figcaption>", "evaluate strip 0",
+                      "<summary>config.yaml</summary>"});
+  expect_none(page, {"Not in this report", "chart-skipped", "http-equiv=\"refresh\""});
+}
+
+TEST(Report, LoadsNothingFromElsewhere) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  expect_none(page_of(folder), {"http:", "https:", "src=\"//", "@import", "url("});
+}
+
+TEST(Report, EscapesWhatComesFromFiles) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  folder.write("status.json",
+               R"({"state":"\"><script>x","model":"<img src=x>","machine":"<i>","note":"</div><script>"})");
+  folder.write("log.jsonl", "{\"step\":1,\"a\\\"><script>b\":1}\n{\"step\":1,\"validation\":{\"<u>.\\\"><s>\":1}}\n");
+  folder.write("samples/\"><script>.gif", tiny_gif());
+  const std::string page = page_of(folder);
+  expect_parts(page, {"# &lt;/script&gt;&lt;script&gt;alert(&quot;it&#39;s&quot;)&lt;/script&gt; &amp; more"});
+  expect_none(page, {"<img src=x>", "<i>&", "\"><script>", "<u>", "<s>", "alert(\"", "</div><script>"});
+  size_t scripts = 0;
+  for (size_t at = page.find("<script"); at != std::string::npos; at = page.find("<script", at + 1)) ++scripts;
+  EXPECT_EQ(scripts, 1u);
+}
+
+TEST(Report, OfAnEmptyFolderSaysWhatIsMissing) {
+  const ScratchFolder folder;
+  const std::string page = page_of(folder);
+  expect_parts(page, {"Not in this report", "No log.jsonl", "No status.json", "No metrics.json", "No samples yet",
+                      "No config.yaml", "</html>"});
+  expect_none(page, {"<svg", "<table", "id=\"training\"", "id=\"samples\"", "class=\"badge"});
+}
+
+TEST(Report, OfARunningRunLoadsItselfAgain) {
+  const ScratchFolder folder;
+  write_whole_run(folder, "running");
+  expect_parts(page_of(folder), {"<meta http-equiv=\"refresh\" content=\"10\">", "about 5m 00s left", "badge running"});
+}
+
+TEST(Report, SurvivesDamagedFiles) {
+  const std::vector<std::string> damaged{"",
+                                         "{",
+                                         "[]",
+                                         "null",
+                                         "3",
+                                         "{\"horizons\":3,\"curves\":[],\"protocol\":7}",
+                                         R"({"horizons":[1,{"rows":[2,{"name":3,"psnr_f01":"x"}]},{"rows":{}}]})",
+                                         R"({"curves":{"frames":["a",1],"psnr_f01":{"model":[null,"x"]},"y":[1]}})",
+                                         R"({"curves":{"psnr_f01":{"model":[1,2,3]}}})",
+                                         R"({"state":3,"step":"x","steps":-1,"seconds":null,"model":[]})",
+                                         R"({"state":"running","step":1e300,"steps":1e300,"seconds":1e308})"};
+  for (const std::string& text : damaged) {
+    const ScratchFolder folder;
+    folder.write("status.json", text);
+    folder.write("metrics.json", text);
+    folder.write("log.jsonl", text + "\n");
+    folder.write("config.yaml", "\xff\xfe\x01");
+    folder.write("samples/empty.png", "");
+    folder.write("samples/page.gif", "<html>");
+    const std::string page = page_of(folder);
+    expect_parts(page, {"</html>", "samples/empty.png is not an image", "samples/page.gif is not an image"});
+    expect_none(page, {"<svg", "<table", "nan"});
+  }
+}
+
+TEST(Report, ALossThatIsNotFiniteIsAGapAndCounted) {
+  const ScratchFolder folder;
+  folder.write("log.jsonl",
+               training_line(1, 3) + "{\"step\":2,\"loss\":null}\n{\"step\":3,\"loss\":NaN}\n" + training_line(4, 2));
+  const std::string page = page_of(folder);
+  expect_parts(page, {"2 values not finite"});
+  expect_none(page, {"nan ", "nan\"", " inf"});
+}
+
+TEST(Report, OfALongLogStaysSmall) {
+  const ScratchFolder folder;
+  std::string log;
+  for (int step = 1; step <= 300000; ++step) {
+    log += fmt::format("{{\"step\":{},\"loss\":{},\"grad_norm\":{}}}\n", step,
+                       step == 200000 ? 77777.0 : 1.0 + step % 97, step % 89);
+  }
+  folder.write("log.jsonl", log);
+  const std::string page = page_of(folder);
+  EXPECT_LT(page.size(), 200000u);
+  expect_parts(page, {"log scale", "100k", "300k", "10k"});  // the spike is on the axis
+}
+
+TEST(Report, TakesTheNewestSamplesThatFit) {
+  const ScratchFolder folder;
+  const auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = fmt::format("samples/step-{:06d}.gif", i);
+    folder.write(name, tiny_gif(64, 32) + std::string(1000, 'x'));
+    fs::last_write_time(folder.path(name), now - std::chrono::hours(i));  // step 0 is the newest
+  }
+  const RunFolder run = read_run_folder(folder.path(), 3500);
+  ASSERT_EQ(run.samples.shown.size(), 3u);
+  EXPECT_EQ(run.samples.left_out, 3u);
+  EXPECT_EQ(run.samples.shown[0].name, "step-000000.gif");
+  EXPECT_EQ(run.samples.shown[2].name, "step-000002.gif");
+  EXPECT_EQ(run.samples.shown[0].width, 64);
+  EXPECT_EQ(run.samples.shown[0].height, 32);
+  const std::string html = sample_images(run);
+  expect_parts(html, {"3 more in the folder samples/", "width=\"320\" height=\"160\""});
+}
+
+TEST(Report, OfEqualTimesTheLaterNameIsFirst) {
+  const ScratchFolder folder;
+  const auto now = fs::file_time_type::clock::now();
+  for (const char* name : {"samples/step-000100.gif", "samples/step-000300.gif", "samples/step-000200.gif"}) {
+    folder.write(name, tiny_gif());
+    fs::last_write_time(folder.path(name), now);
+  }
+  const RunFolder run = read_run_folder(folder.path(), 1000000);
+  ASSERT_EQ(run.samples.shown.size(), 3u);
+  EXPECT_EQ(run.samples.shown[0].name, "step-000300.gif");
+  EXPECT_EQ(run.samples.shown[2].name, "step-000100.gif");
+}
+
+TEST(Report, NeedsAFolder) {
+  try {
+    write_report("/nonexistent/run");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/run"), std::string::npos);
+  }
+}
+
+TEST(Report, LeavesNothingButThePageBehind) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()); };
+  const auto before = files();
+  write_report(folder.path() + "/");
+  write_report(folder.path());
+  EXPECT_EQ(files(), before + 1);
+}
+
+}  // namespace
+}  // namespace convssm::report
