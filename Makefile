@@ -34,7 +34,7 @@ demo: setup ## set up, build, learn to forecast a wave: out/wave.png
 bench: build ## kernel and layer speeds against their limits
 	build/release/bin/convssm bench
 
-asan: ## base/ and io/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## base/, io/ and report/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure

@@ -21,7 +21,9 @@ class Curves {
   void add(const std::string& name, Point point) {
     const auto [place, is_new] = index_.try_emplace(name, curves_.size());
     if (is_new) curves_.push_back({name, {}});
-    curves_[place->second].points.push_back(point);
+    auto& points = curves_[place->second].points;
+    if (!points.empty() && points.back().x == point.x) points.pop_back();
+    points.push_back(point);
   }
 
   // Forgets what a resumed run does again.
@@ -84,7 +86,7 @@ struct Reader {
     line.erase("step");
     const bool is_validation = line.contains("validation");
     double& last = is_validation ? last_validation : last_training;
-    if (step <= last) {
+    if (step < last) {
       training.rewind(is_validation ? step + 1 : step);
       validation.rewind(step);
       last_training = std::min(last_training, step);

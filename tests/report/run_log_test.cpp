@@ -86,6 +86,13 @@ TEST(RunLog, AResumedRunReplacesWhatItDoesAgain) {
   EXPECT_EQ(validation(log, "psnr_f01")[0].y, 50);
 }
 
+TEST(RunLog, AStepMayBeSpreadOverLines) {
+  const RunLog log = read("{\"step\":1,\"loss\":3}\n{\"step\":1,\"lr\":0.5}\n{\"step\":1,\"loss\":4}\n");
+  ASSERT_EQ(training(log, "loss").size(), 1u);
+  EXPECT_EQ(training(log, "loss")[0].y, 4);
+  EXPECT_EQ(training(log, "lr").size(), 1u);
+}
+
 TEST(RunLog, NestedValidationFieldsAreNamedByTheirPath) {
   const RunLog log = read("{\"step\":1,\"validation\":{\"copy_last\":{\"psnr_f01\":3},\"x\":\"text\"}}\n");
   EXPECT_EQ(validation(log, "copy_last.psnr_f01")[0].y, 3);
