@@ -65,6 +65,7 @@ void AtomicFile::seek(uint64_t offset) {
 }
 
 void AtomicFile::commit() {
+  if (std::ferror(file_) != 0) fail(ErrorKind::io, "cannot write '{}': an earlier write failed", path_);
   if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) fail_io(fmt::format("cannot write '{}'", path_));
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_io(fmt::format("cannot replace '{}'", path_));
   std::fclose(file_);

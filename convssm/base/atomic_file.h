@@ -19,7 +19,7 @@ class AtomicFile {
 
   void write(const void* data, size_t size);
   void seek(uint64_t offset);  // the next write() goes there, over what is there: for sizes known at the end only
-  void commit();  // flush, fsync, rename, fsync of the folder
+  void commit();               // flush, fsync, rename, fsync of the folder
 
  private:
   std::string path_;

@@ -39,6 +39,30 @@ Array read_npy(Reader& reader) {
   return header.fortran_order ? from_fortran_order(array) : array;
 }
 
+Array read_npy_rows(const std::string& path, int64_t first, int64_t count) {
+  return read_npy_rows(open_source(path), first, count);
+}
+
+Array read_npy_rows(std::shared_ptr<const Source> source, int64_t first, int64_t count) {
+  const auto reader = make_reader(source);
+  const NpyHeader header = read_checked_header(*reader);
+  std::vector<int64_t> shape = header.info.shape;
+  if (shape.empty() || first < 0 || count < 0 || first > shape[0] || count > shape[0] - first) {
+    fail(ErrorKind::usage, "[read_npy_rows] {} has shape {}: there are no {} rows from {} on", source->name(),
+         shape_text(shape), count, first);
+  }
+  if (header.fortran_order && shape.size() > 1) {
+    fail(ErrorKind::data, "{}: is in Fortran order; save numpy.ascontiguousarray of it", source->name());
+  }
+  const uint64_t row = shape[0] == 0 ? 0 : (reader->size() - reader->position()) / static_cast<uint64_t>(shape[0]);
+  shape[0] = count;
+  Array array(header.info.dtype, std::move(shape));
+  source->read(reader->position() + static_cast<uint64_t>(first) * row, array.bytes());
+  normalize_bools(array);
+  if (header.big_endian) swap_byte_order(array);
+  return array;
+}
+
 ArrayInfo read_npy_info(const std::string& path) { return read_npy_info(*make_reader(open_source(path))); }
 
 ArrayInfo read_npy_info(Reader& reader) { return read_checked_header(reader).info; }
@@ -51,13 +75,14 @@ void write_npy(const std::string& path, const Array& array) {
   file.commit();
 }
 
-std::string npy_header(const Array& array) {
-  const auto& shape = array.shape();
+std::string npy_header(const Array& array) { return npy_header(array.dtype(), array.shape()); }
+
+std::string npy_header(DType dtype, std::span<const int64_t> shape) {
   if (shape.size() > max_npy_dimensions) {
     fail(ErrorKind::usage, "[npy] NumPy allows {} dimensions, the array has {}", max_npy_dimensions, shape.size());
   }
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                 npy_descr(array.dtype()), fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", npy_descr(dtype),
+                                 fmt::join(shape.begin(), shape.end(), ", "), shape.size() == 1 ? "," : "");
   constexpr size_t prefix = 10;  // magic, version, length
   constexpr size_t alignment =
       64;  // of the data, as NumPy writes it; the length always fits the 16 bits of version 1.0

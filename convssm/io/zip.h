@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convssm/base/atomic_file.h"
@@ -48,16 +49,24 @@ class ZipWriter {
 
   // Adds a member whose content is `head` followed by `body`. The name must be new to the archive.
   void add(const std::string& name, std::span<const std::byte> head, std::span<const std::byte> body, bool compress);
+
+  // A stored member piece by piece: begin(), `size` bytes in any number of append(), end().
+  void begin(const std::string& name, uint64_t size);
+  void append(std::span<const std::byte> bytes);
+  void end();
+
   void commit();
 
  private:
   void write(std::span<const std::byte> bytes);
   void write(const std::string& bytes) { write(std::as_bytes(std::span(bytes))); }
+  void require_closed(std::string_view what) const;
   void write_deflated(std::span<const std::byte> head, std::span<const std::byte> body);
 
   AtomicFile file_;
   uint64_t position_ = 0;
   std::vector<ZipMember> members_;
+  bool open_ = false;  // between begin() and end(): the last member
 };
 
 }  // namespace convssm::io

@@ -1,5 +1,6 @@
-// ZIP files, written from the first byte to the last without going back: the checksum of a member is taken before its
-// header is written, and the size of a deflated one follows it in a data descriptor.
+// ZIP files, written from the first byte to the last: the checksum of a member is taken before its header is written,
+// and the size of a deflated one follows it in a data descriptor. Only a member that comes in pieces is gone back to,
+// for its checksum: a descriptor there would be read by few programs, since stored data does not say where it ends.
 #include <zlib.h>
 
 #include <algorithm>
@@ -102,10 +103,13 @@ std::string end_records(uint64_t offset, uint64_t size, uint64_t count) {
   return record.bytes();
 }
 
-uint32_t checksum(std::span<const std::byte> head, std::span<const std::byte> body) {
-  uLong crc = 0;
-  for (const auto part : {head, body}) crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
-  return static_cast<uint32_t>(crc);
+uint32_t checksum(uint32_t start, std::span<const std::byte> bytes) {
+  return static_cast<uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+void check_name(const std::string& name) {
+  if (!name.empty() && name.size() <= 0xffff && is_utf8(name)) return;
+  fail(ErrorKind::usage, "[ZipWriter] a member's name must be UTF-8 of 1 to 65535 bytes, got {}", in_quotes(name));
 }
 
 // A deflate stream that is freed on every way out.
@@ -153,15 +157,14 @@ void ZipWriter::write_deflated(std::span<const std::byte> head, std::span<const 
 
 void ZipWriter::add(const std::string& name, std::span<const std::byte> head, std::span<const std::byte> body,
                     bool compress) {
-  if (name.empty() || name.size() > 0xffff || !is_utf8(name)) {
-    fail(ErrorKind::usage, "[ZipWriter] a member's name must be UTF-8 of 1 to 65535 bytes, got {}", in_quotes(name));
-  }
+  require_closed("add()");
+  check_name(name);
   ZipMember member;
   member.name = name;
   member.method = compress ? ZipMethod::deflated : ZipMethod::stored;
   member.flags = flag_utf8 | (compress ? flag_descriptor : 0);
   member.size = head.size() + body.size();
-  member.crc = checksum(head, body);
+  member.crc = checksum(checksum(0, head), body);
   member.header_offset = position_;
   write(local_header(member));
   member.data_offset = position_;
@@ -174,7 +177,53 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> head, st
   members_.push_back(std::move(member));
 }
 
+void ZipWriter::require_closed(std::string_view what) const {
+  if (open_) fail(ErrorKind::usage, "[ZipWriter] {} while member {} is open", what, in_quotes(members_.back().name));
+}
+
+void ZipWriter::begin(const std::string& name, uint64_t size) {
+  require_closed("begin()");
+  check_name(name);
+  ZipMember member;
+  member.name = name;
+  member.flags = flag_utf8;
+  member.size = member.compressed_size = size;
+  member.header_offset = position_;
+  write(local_header(member));
+  member.data_offset = position_;
+  members_.push_back(std::move(member));
+  open_ = true;
+}
+
+void ZipWriter::append(std::span<const std::byte> bytes) {
+  if (!open_) fail(ErrorKind::usage, "[ZipWriter] append() without begin()");
+  ZipMember& member = members_.back();
+  if (bytes.size() > member.data_offset + member.size - position_) {
+    fail(ErrorKind::usage, "[ZipWriter] member {} was to have {} bytes, more are coming", in_quotes(member.name),
+         member.size);
+  }
+  write(bytes);
+  member.crc = checksum(member.crc, bytes);
+}
+
+void ZipWriter::end() {
+  if (!open_) fail(ErrorKind::usage, "[ZipWriter] end() without begin()");
+  const ZipMember& member = members_.back();
+  const uint64_t found = position_ - member.data_offset;
+  if (found != member.size) {
+    fail(ErrorKind::usage, "[ZipWriter] member {} was to have {} bytes, got {}", in_quotes(member.name), member.size,
+         found);
+  }
+  constexpr uint64_t crc_offset = 14;
+  const std::string crc = Record().u32(member.crc).bytes();
+  file_.seek(member.header_offset + crc_offset);
+  file_.write(crc.data(), crc.size());
+  file_.seek(position_);
+  open_ = false;
+}
+
 void ZipWriter::commit() {
+  require_closed("commit()");
   const uint64_t offset = position_;
   for (const ZipMember& member : members_) write(central_header(member));
   write(end_records(offset, position_ - offset, members_.size()));

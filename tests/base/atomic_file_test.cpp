@@ -128,6 +128,21 @@ TEST(AtomicFile, ReplacingAFolderIsAnIoErrorAndLeavesNothingBehind) {
   EXPECT_EQ(count_files(folder.path()), 1u);
 }
 
+TEST(AtomicFile, CommitAfterAFailedWriteFails) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("result.bin");
+  {
+    AtomicFile file(path);
+    {
+      const FileSizeLimit limit(10000);
+      const std::string text(1 << 20, 'x');
+      expect_io_error([&] { file.write(text.data(), text.size()); }, path);
+    }
+    expect_io_error([&] { file.commit(); }, path);
+  }
+  EXPECT_EQ(count_files(folder.path()), 0u);
+}
+
 TEST(AtomicFile, FailedWriteKeepsTheOldContent) {
   const ScratchFolder folder;
   const std::string path = folder.path("result.bin");
