@@ -1,0 +1,183 @@
+#include "convssm/io/video_writer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "convssm/base/error.h"
+#include "convssm/io/frame_format.h"
+#include "convssm/io/gif.h"
+#include "convssm/io/mp4.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npy_stream.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/png.h"
+#include "convssm/io/text.h"
+
+namespace convssm::io {
+namespace {
+
+FrameFormat frame_format(const VideoFormat& format) {
+  return {format.width, format.height, format.channels, format.fps, format.scale};
+}
+
+std::vector<int64_t> shape_of(const VideoFormat& format) {
+  return {format.frames, format.height, format.width, format.channels};
+}
+
+class NpyVideo : public VideoWriter {
+ public:
+  NpyVideo(const std::string& path, const VideoFormat& format)
+      : VideoWriter(format), stream_(path, DType::u8, shape_of(format)) {}
+
+ private:
+  void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
+  void close_file() override { stream_.close(); }
+  NpyStream stream_;
+};
+
+class NpzVideo : public VideoWriter {
+ public:
+  NpzVideo(const std::string& path, const VideoFormat& format) : VideoWriter(format), stream_(path) {
+    stream_.begin("video", DType::u8, shape_of(format));
+  }
+
+ private:
+  void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
+  void close_file() override { stream_.end(), stream_.close(); }
+  NpzStream stream_;
+};
+
+// .gif and .mp4.
+template <typename Writer>
+class EncodedVideo : public VideoWriter {
+ public:
+  EncodedVideo(const std::string& path, const VideoFormat& format)
+      : VideoWriter(format), writer_(path, frame_format(format)) {}
+
+ private:
+  void write_frame(std::span<const uint8_t> frame) override { writer_.write(frame); }
+  void close_file() override { writer_.close(); }
+  Writer writer_;
+};
+
+// Frames side by side with white lines between them; fewer where 20 would be too wide for a picture.
+class Strip : public VideoWriter {
+ public:
+  Strip(const std::string& path, const VideoFormat& format) : VideoWriter(format), path_(path) {
+    check_format("open_video", frame_format(format), max_side);
+    const int64_t width = format.width * format.scale;
+    shown_ = std::min({max_shown, format.frames, (max_side + separator) / (width + separator)});
+    image_.width = shown_ * (width + separator) - separator;
+    image_.height = format.height * format.scale;
+    image_.channels = format.channels;
+    image_.pixels.assign(static_cast<size_t>(image_.width * image_.height * image_.channels), 255);
+  }
+
+ private:
+  static constexpr int64_t max_side = 1 << 15;
+  static constexpr int64_t max_shown = 20;
+  static constexpr int64_t separator = 2;
+
+  // The number of the frame at this place: the first, the last and evenly between.
+  int64_t frame_at(int64_t place) const {
+    if (shown_ == 1) return 0;
+    return (place * (format_.frames - 1) + (shown_ - 1) / 2) / (shown_ - 1);
+  }
+
+  void write_frame(std::span<const uint8_t> frame) override {
+    if (next_ == shown_ || frame_at(next_) != written_) return;
+    const FrameFormat format = frame_format(format_);
+    const auto channels = static_cast<size_t>(format.channels);
+    const auto row_size = static_cast<size_t>(format.width * format.scale) * channels;
+    const auto left = static_cast<size_t>(next_ * (format.width * format.scale + separator)) * channels;
+    for (int64_t y = 0; y < image_.height; ++y) {
+      const size_t row = static_cast<size_t>(y * image_.width) * channels + left;
+      scale_row(frame.data(), format, y / format.scale, channels, std::span(image_.pixels).subspan(row, row_size));
+    }
+    ++next_;
+  }
+
+  void close_file() override { write_png(path_, image_); }
+
+  std::string path_;
+  Image image_;
+  int64_t shown_ = 0;
+  int64_t next_ = 0;  // place
+};
+
+template <typename Writer>
+std::unique_ptr<VideoWriter> make(const std::string& path, const VideoFormat& format) {
+  return std::make_unique<Writer>(path, format);
+}
+
+Array read_npz_video(const std::string& path) {
+  const NpzFile file(path);
+  for (const char* name : {"video", "data"}) {
+    if (file.contains(name)) return file.read(name);
+  }
+  if (file.names().size() == 1) return file.read(file.names()[0]);
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min<size_t>(file.names().size(), 10); ++i) shown.push_back(in_quotes(file.names()[i]));
+  fail(ErrorKind::data, "{}: expected an array 'video' or 'data', or a single array; it holds {}: {}{}", path,
+       file.names().size(), fmt::join(shown, ", "), file.names().size() > shown.size() ? ", ..." : "");
+}
+
+Array read_png_video(const std::string& path) {
+  const Image image = read_png(path);
+  return make_array({1, image.height, image.width, image.channels}, image.pixels);
+}
+
+struct Kind {
+  const char* extension;
+  std::unique_ptr<VideoWriter> (*open)(const std::string&, const VideoFormat&);
+  Array (*read)(const std::string&);
+};
+
+constexpr Kind kinds[] = {{".npy", make<NpyVideo>, read_npy},
+                          {".npz", make<NpzVideo>, read_npz_video},
+                          {".gif", make<EncodedVideo<GifWriter>>, read_gif},
+                          {".mp4", make<EncodedVideo<Mp4Writer>>, read_mp4},
+                          {".png", make<Strip>, read_png_video}};
+
+const Kind& kind_of(const char* who, const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds) {
+    if (extension == kind.extension) return kind;
+    known.emplace_back(kind.extension);
+  }
+  fail(ErrorKind::usage, "[{}] the name of a video ends with {}; got '{}'", who, fmt::join(known, ", "), path);
+}
+
+}  // namespace
+
+void VideoWriter::write(std::span<const uint8_t> frame) {
+  if (closed_) fail(ErrorKind::usage, "[VideoWriter] write() after close()");
+  check_frame("VideoWriter", frame_format(format_), frame.size());
+  if (written_ == format_.frames) fail(ErrorKind::usage, "[VideoWriter] more than {} frames", format_.frames);
+  write_frame(frame);
+  ++written_;
+}
+
+void VideoWriter::close() {
+  if (closed_) fail(ErrorKind::usage, "[VideoWriter] close() after close()");
+  if (written_ != format_.frames) {
+    fail(ErrorKind::usage, "[VideoWriter] expected {} frames, got {}", format_.frames, written_);
+  }
+  close_file();
+  closed_ = true;
+}
+
+std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format) {
+  const Kind& kind = kind_of("open_video", path);
+  if (format.frames < 1 || format.width < 1 || format.height < 1 || format.channels < 1 ||
+      !checked_byte_count(shape_of(format), 1)) {
+    fail(ErrorKind::usage, "[open_video] a video [T,H,W,C] must not be empty, got {}", shape_text(shape_of(format)));
+  }
+  return kind.open(path, format);
+}
+
+Array read_video(const std::string& path) { return kind_of("read_video", path).read(path); }
+
+}  // namespace convssm::io

@@ -1,0 +1,57 @@
+// One way to write a video, whatever the file: the extension of its name decides.
+//   auto video = open_video("future.gif", {.frames = 100, .width = 64, .height = 64});
+//   for (...) video->write(frame);
+//   video->close();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "convssm/io/array.h"
+
+namespace convssm::io {
+
+struct VideoFormat {
+  int64_t frames = 0;
+  int64_t width = 0;
+  int64_t height = 0;
+  int64_t channels = 3;
+  double fps = 10;    // of .gif and .mp4
+  int64_t scale = 1;  // of .gif, .mp4 and .png: each pixel becomes scale x scale pixels
+};
+
+// Nothing is at the path before close(); without it there never is.
+class VideoWriter {
+ public:
+  virtual ~VideoWriter() = default;
+
+  // The next frame, u8 [height, width, channels]. Error(usage) after the last one.
+  void write(std::span<const uint8_t> frame);
+
+  // Completes the file. Error(usage) unless all frames came.
+  void close();
+
+ protected:
+  explicit VideoWriter(const VideoFormat& format) : format_(format) {}
+  virtual void write_frame(std::span<const uint8_t> frame) = 0;
+  virtual void close_file() = 0;
+
+  const VideoFormat format_;
+  int64_t written_ = 0;
+
+ private:
+  bool closed_ = false;
+};
+
+// .npy: u8 [T,H,W,C]. .npz: the same as `video`. .gif and .mp4: to look at, 1 or 3 channels. .png: up to 20 frames,
+// evenly spaced in time, side by side. All but .png and the encoder of .mp4 need the memory of a frame.
+// Error(usage) for other extensions.
+std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format);
+
+// What such a file holds: .npy and .npz arrays as they are (of an .npz file `video`, else `data`, else its only array),
+// .gif u8 [T,H,W,1 or 3], .mp4 u8 [T,H,W,3], .png u8 [1,H,W,1 or 3].
+Array read_video(const std::string& path);
+
+}  // namespace convssm::io
