@@ -25,6 +25,13 @@ class Core : public torch::nn::Module {
 
   // One frame, the same numbers: x [B,C,H,W] (or [B,C]); timing.dt and timing.resets are [] or [B].
   virtual CoreOutput step(const at::Tensor& x, const State& state, const Timing& timing = {});
+
+  // Whether the state, and with it the cost of a step, stays the same however long the sequence grows.
+  virtual bool constant_state() const { return true; }
+
+  // Bytes that a forward with gradients keeps for each pair of frames of a sample, beside what it keeps for each frame:
+  // at most pair_bytes() L^2. Zero for cores whose memory grows linearly.
+  virtual double pair_bytes() const { return 0; }
 };
 
 }  // namespace convssm::cores

@@ -7,7 +7,9 @@
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
 #include "convssm/cores/convs5.h"
+#include "convssm/cores/performer.h"
 #include "convssm/cores/s5.h"
+#include "convssm/cores/transformer.h"
 
 namespace convssm::cores {
 namespace {
@@ -21,10 +23,15 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
 
 const std::vector<CoreInfo>& all_cores() {
   static const std::vector<CoreInfo> table{
-      {"convs5", "convolutional state space layers with a diagonal state per pixel", make<ConvS5Impl, ConvS5Options>},
-      {"convlstm", "LSTM cells with convolutions", make<ConvLSTMImpl, ConvLSTMOptions>},
-      {"convgru", "gated recurrent units with convolutions", make<ConvGRUImpl, ConvGRUOptions>},
-      {"s5", "state space layers on vectors, one token per frame", make<S5Impl, S5Options>},
+      {"convs5", "convolutional state space layers with a diagonal state per pixel", false,
+       make<ConvS5Impl, ConvS5Options>},
+      {"convlstm", "LSTM cells with convolutions", false, make<ConvLSTMImpl, ConvLSTMOptions>},
+      {"convgru", "gated recurrent units with convolutions", false, make<ConvGRUImpl, ConvGRUOptions>},
+      {"s5", "state space layers on vectors, one token per frame", true, make<S5Impl, S5Options>},
+      {"transformer", "causal attention over all frames, with a cache", true,
+       make<TransformerImpl, TransformerOptions>},
+      {"performer", "attention by random features (FAVOR+), with a state of fixed size", true,
+       make<PerformerImpl, PerformerOptions>},
   };
   return table;
 }

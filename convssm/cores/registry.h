@@ -13,6 +13,7 @@ namespace convssm::cores {
 struct CoreInfo {
   const char* name;
   const char* summary;
+  bool on_tokens;  // takes tokens instead of frames: frame_core.h puts an adaptor around it
   std::shared_ptr<Core> (*make)(const nlohmann::json& options);
 };
 

@@ -19,9 +19,9 @@ ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream) {
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) { return ops::conv2d(x, weight, bias); }
 
-DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale) {
+DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale, bool truncated) {
   ops::require("Dense", in > 0 && out > 0, "channels must be positive, got in {}, out {}", in, out);
-  weight = register_parameter("weight", ssm::variance_scaling({out, in}, scale, in, true, stream));
+  weight = register_parameter("weight", ssm::variance_scaling({out, in}, scale, in, truncated, stream));
   bias = register_parameter("bias", at::zeros({out}));
 }
 

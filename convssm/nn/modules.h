@@ -18,11 +18,11 @@ class ConvImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Conv);
 
-// Over channels: x [N,in,...] -> [N,out,...]. `weight` [out,in], truncated normal of variance scale/in;
+// Over channels: x [N,in,...] -> [N,out,...]. `weight` [out,in], normal of variance scale/in, truncated or not;
 // `bias` [out], zero.
 class DenseImpl : public torch::nn::Module {
  public:
-  DenseImpl(int64_t in, int64_t out, Stream stream, double scale = 1);
+  DenseImpl(int64_t in, int64_t out, Stream stream, double scale = 1, bool truncated = true);
   at::Tensor forward(const at::Tensor& x);
   at::Tensor weight, bias;
 };

@@ -45,6 +45,9 @@ HWY_INLINE V activation_value(D d, V x) {
     const V below = hn::Expm1(d, hn::Max(hn::Min(x, hn::Zero(d)), hn::Set(d, T{-80})));
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), below, x);  // this way round NaN stays NaN
   }
+  if constexpr (activation == Activation::quick_gelu) {
+    return hn::Mul(x, sigmoid(d, hn::Mul(x, hn::Set(d, T(1.702)))));
+  }
   return x;
 }
 
@@ -64,6 +67,11 @@ HWY_INLINE V activation_slope(D d, V x) {
   if constexpr (activation == Activation::swish) {
     const V s = sigmoid(d, x);
     return hn::MulAdd(hn::Mul(s, hn::Sub(one, s)), x, s);
+  }
+  if constexpr (activation == Activation::quick_gelu) {
+    const V scaled = hn::Mul(x, hn::Set(d, T(1.702)));
+    const V s = sigmoid(d, scaled);
+    return hn::MulAdd(hn::Mul(s, hn::Sub(one, s)), scaled, s);
   }
   if constexpr (activation == Activation::elu) {
     const V below = hn::Exp(d, hn::Max(hn::Min(x, hn::Zero(d)), hn::Set(d, T{-80})));
@@ -86,6 +94,8 @@ HWY_INLINE void with_activation(Activation activation, const Run& run) {
       return run(std::integral_constant<Activation, Activation::swish>());
     case Activation::elu:
       return run(std::integral_constant<Activation, Activation::elu>());
+    case Activation::quick_gelu:
+      return run(std::integral_constant<Activation, Activation::quick_gelu>());
   }
 }
 

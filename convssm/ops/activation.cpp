@@ -90,6 +90,8 @@ const char* name(Activation activation) {
       return "swish";
     case Activation::elu:
       return "elu";
+    case Activation::quick_gelu:
+      return "quick_gelu";
     case Activation::identity:
       break;
   }
@@ -97,11 +99,11 @@ const char* name(Activation activation) {
 }
 
 Activation parse_activation(const std::string& text) {
-  for (const auto each :
-       {Activation::identity, Activation::relu, Activation::gelu, Activation::swish, Activation::elu}) {
+  for (const auto each : {Activation::identity, Activation::relu, Activation::gelu, Activation::swish, Activation::elu,
+                          Activation::quick_gelu}) {
     if (text == name(each)) return each;
   }
-  fail(ErrorKind::usage, "[activation] expected identity, relu, gelu, swish or elu, got '{}'", text);
+  fail(ErrorKind::usage, "[activation] expected identity, relu, gelu, swish, elu or quick_gelu, got '{}'", text);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -128,6 +130,8 @@ at::Tensor activate_plain(const at::Tensor& x, Activation activation) {
       return at::silu(x);
     case Activation::elu:
       return at::elu(x);
+    case Activation::quick_gelu:
+      return x * at::sigmoid(1.702 * x);
     case Activation::identity:
       break;
   }

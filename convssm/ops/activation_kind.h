@@ -6,9 +6,10 @@ namespace convssm::ops {
 enum class Activation {
   identity,
   relu,
-  gelu,   // tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-  swish,  // x sigmoid(x)
-  elu,    // x for x > 0, exp(x) - 1 below
+  gelu,        // tanh form: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+  swish,       // x sigmoid(x)
+  elu,         // x for x > 0, exp(x) - 1 below
+  quick_gelu,  // x sigmoid(1.702 x)
 };
 
 }  // namespace convssm::ops

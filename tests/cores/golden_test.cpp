@@ -49,9 +49,10 @@ struct Golden {
   void load_parameters() {
     torch::NoGradGuard no_grad;
     size_t in_file = 0;
-    for (const auto& name : file.names()) in_file += name.starts_with("param.");
-    EXPECT_EQ(core->named_parameters().size(), in_file);
+    for (const auto& name : file.names()) in_file += name.starts_with("param.") || name.starts_with("buffer.");
+    EXPECT_EQ(core->named_parameters().size() + core->named_buffers().size(), in_file);
     for (auto& item : core->named_parameters()) item.value().copy_(io::to_tensor(file.read("param." + item.key())));
+    for (auto& item : core->named_buffers()) item.value().copy_(io::to_tensor(file.read("buffer." + item.key())));
   }
 
   Timing timing() const { return {read("dt"), read("resets"), config.value("step_rescale", 1.0)}; }
@@ -66,6 +67,7 @@ struct Golden {
 };
 
 double relative(const at::Tensor& found, const at::Tensor& expected) {
+  if (expected.numel() == 0) return found.sizes() == expected.sizes() ? 0 : 1;
   return testing::distance(found.to(at::kDouble), expected.to(at::kDouble)) / testing::max_abs(expected);
 }
 
@@ -85,9 +87,13 @@ TEST_P(GoldenCore, ForwardInFloat64) {
   Golden golden(GetParam());
   golden.core->to(at::kDouble);
   State start;
-  for (const auto& [name, value] : golden.state("x0.").items()) start.set(name, value.to(at::kDouble));
+  for (const auto& [name, value] : golden.state("x0.").items())
+    start.set(name, value.is_floating_point() ? value.to(at::kDouble) : value);
   const CoreOutput out = golden.core->forward(golden.read("x").to(at::kDouble), start, golden.timing());
   EXPECT_LT(relative(out.y, golden.read("y")), 1e-7);
+  for (const auto& [name, expected] : golden.state("xL.").items()) {
+    EXPECT_LT(relative(out.state.get(name), expected), 1e-7) << name;
+  }
 }
 
 TEST_P(GoldenCore, ParameterCount) {

@@ -18,8 +18,8 @@ using convssm::testing::gradient_error;
 using convssm::testing::max_abs;
 using convssm::testing::randn;
 
-const std::vector<Activation> kActivations{Activation::identity, Activation::relu, Activation::gelu, Activation::swish,
-                                           Activation::elu};
+const std::vector<Activation> kActivations{Activation::identity, Activation::relu, Activation::gelu,
+                                           Activation::swish,    Activation::elu,  Activation::quick_gelu};
 
 // f in float32 against f in float64 of the same values.
 void expect_float_close(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& f,

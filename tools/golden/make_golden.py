@@ -16,6 +16,7 @@ import numpy as np
 
 import oracle
 import oracle_cells
+import oracle_tokens
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE_LIMIT = 100_000
@@ -114,6 +115,30 @@ def check_layers():
     assert np.abs(ys.reshape(6, 2, 5, 6, 4).transpose(0, 1, 4, 2, 3) - yc).max() < 1e-12
 
 
+def check_splits():
+    """Splitting in time for the cells, Transformer and Performer."""
+    cases = [("convlstm", CELL, (6, 2, 5, 3, 4)), ("convgru", CELL, (6, 2, 5, 3, 4)),
+             ("transformer", TOKENS, (6, 2, 8)), ("transformer", dict(TOKENS, window=3), (6, 2, 8)),
+             ("transformer", dict(TOKENS, tokens=(2, 1), window=2), (6, 2, 8, 2, 1)),
+             ("transformer", dict(TOKENS, window=4, recompute=True), (6, 2, 8)),
+             ("performer", dict(FAVOR, tokens=(1, 2)), (6, 2, 8, 1, 2))]
+    for core, options, shape in cases:
+        rng = np.random.default_rng(5)
+        p = {**random_params(core, options, rng), **random_buffers(core, options, rng)}
+        x = rng.standard_normal(shape)
+        run = lambda part, state: run_core(core, options, p, part, state, 1.0, None, None)
+        y, last = run(x, None)
+        for k in range(1, 6):
+            y1, s1 = run(x[:k], None)
+            y2, s2 = run(x[k:], s1)
+            assert np.abs(np.concatenate([y1, y2]) - y).max() < 1e-11, (core, k)
+            assert max(np.abs(s2[n] - last[n]).max() for n in last if last[n].size) < 1e-10, (core, k)
+    p = random_params("transformer", TOKENS, np.random.default_rng(6))
+    x = np.random.default_rng(7).standard_normal((5, 2, 8))
+    again, _ = oracle_tokens.stack("transformer", dict(TOKENS, recompute=True), p, x)
+    assert np.abs(again - oracle_tokens.stack("transformer", TOKENS, p, x)[0]).max() < 1e-12
+
+
 def check_counts():
     """Parameter counts of one resnet layer with its LayerNorm, 3x3 kernels."""
     expected = {(128, 128): 591_040, (256, 256): 2_361_728, (512, 512): 9_442_048,
@@ -162,7 +187,14 @@ def random_params(core, options, rng, step=(1e-3, 1e-1)):
 def shapes_of(core, options):
     if core in ("convs5", "s5"):
         return oracle.param_shapes(core, options)
+    if core in oracle_tokens.MEMORY:
+        return oracle_tokens.param_shapes(core, options)
     return oracle_cells.param_shapes(core, options)
+
+
+def random_buffers(core, options, rng):
+    shapes = oracle_tokens.buffer_shapes(core, options) if core in oracle_tokens.MEMORY else {}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 def random_plain(shapes, rng):
@@ -170,7 +202,9 @@ def random_plain(shapes, rng):
     for name, shape in shapes.items():
         z = rng.standard_normal(shape)
         parts = name.split(".")
-        if "norm" in parts[-2]:
+        if name == "sos":
+            pass
+        elif "norm" in parts[-2]:
             z = 1 + 0.3 * z if parts[-1] == "weight" else 0.3 * z
         elif len(shape) > 1:
             z = 1.5 * z / np.sqrt(np.prod(shape[1:]))
@@ -186,6 +220,8 @@ CONV = dict(features=8, state_size=8, groups=4)
 SMALL = dict(features=4, state_size=8, blocks=2, groups=2)
 S5 = dict(features=6, state_size=8)
 CELL = dict(features=5, layers=2)
+TOKENS = dict(features=8, layers=2, heads=2, mlp=12)
+FAVOR = dict(TOKENS, random_features=12)
 
 
 def positive_real_parts(p):
@@ -258,6 +294,26 @@ CASES = {
     "convgru_x0_reset": ("convgru", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
     "convgru_prenorm_kernel5": ("convgru", dict(features=4, kernel=5, prenorm=True), dict(resets="L")),
     "convgru_nonorm_noskip": ("convgru", dict(CELL, use_norm=False, skip=False), {}),
+    "transformer_basic": ("transformer", dict(TOKENS), {}),
+    "transformer_default_mlp": ("transformer", dict(features=6, heads=3), dict(size=(5, 1))),
+    "transformer_tokens": ("transformer", dict(TOKENS, tokens=(2, 3)), dict(size=(4, 2, 2, 3))),
+    "transformer_x0": ("transformer", dict(TOKENS), dict(x0=40)),
+    "transformer_tokens_x0": ("transformer", dict(TOKENS, tokens=(2, 1)), dict(size=(4, 2, 2, 1), x0=6)),
+    "transformer_window": ("transformer", dict(TOKENS, window=3), {}),
+    "transformer_window_x0": ("transformer", dict(TOKENS, window=4, tokens=(1, 2)),
+                              dict(size=(6, 2, 1, 2), x0=14)),
+    "transformer_long": ("transformer", dict(features=8, heads=2, mlp=4), dict(size=(300, 1))),
+    "transformer_long_window": ("transformer", dict(features=8, heads=1, mlp=4, window=150), dict(size=(300, 1))),
+    "transformer_recompute": ("transformer", dict(TOKENS, recompute=True), dict(x0=3)),
+    "transformer_recompute_window": ("transformer", dict(TOKENS, recompute=True, window=4), {}),
+    "transformer_recompute_window_x0": ("transformer", dict(TOKENS, recompute=True, window=4, tokens=(2, 1)),
+                                        dict(size=(5, 2, 2, 1), x0=2)),
+    "performer_basic": ("performer", dict(FAVOR), {}),
+    "performer_tokens": ("performer", dict(FAVOR, tokens=(2, 3)), dict(size=(4, 2, 2, 3))),
+    "performer_x0": ("performer", dict(FAVOR, epsilon=1e-2), dict(x0=700)),
+    "performer_epsilon": ("performer", dict(FAVOR, epsilon=0.3), dict(size=(12, 2))),
+    "performer_default_features": ("performer", dict(features=4, heads=1, mlp=4), dict(size=(9, 2))),
+    "performer_long": ("performer", dict(features=4, heads=2, mlp=4, random_features=6), dict(size=(150, 1))),
 }
 
 
@@ -270,9 +326,31 @@ def make_resets(kind, L, B):
     return resets
 
 
-def start_state(core, options, rng, B, space):
+def start_memory(core, o, rng, B, space, seen):
+    """What attention may remember of `seen` tokens (with recompute: of frames)."""
+    f32 = np.float32
+    H, d = o["heads"], o["features"] // o["heads"]
+    if o.get("recompute"):
+        return {"tokens": rng.standard_normal((seen, B, o["features"], *space)).astype(f32)}
+    state = {}
+    for i in range(o["layers"]):
+        if core == "transformer":
+            kept = seen if o["window"] == 0 else min(seen, (o["window"] - 1) * o["n"])
+            values = [rng.standard_normal((B, H, min(kept, seen), d)) for _ in range(2)]
+        else:
+            m = o["random_features"]
+            values = [rng.standard_normal((B, H, m, d)), rng.uniform(1, 3, (B, H, m)),
+                      rng.standard_normal((B, H, d)), rng.uniform(-1, 3, (B, H))]
+        state.update({f"layers.{i}.{n}": v.astype(f32) for n, v in zip(oracle_tokens.MEMORY[core], values)})
+    state["position"] = np.array(seen, np.int64)
+    return state
+
+
+def start_state(core, options, rng, B, space, seen):
     """name -> random values, float32."""
     o = options
+    if core in oracle_tokens.MEMORY:
+        return start_memory(core, oracle_tokens.full_options(core, options), rng, B, space, seen)
     size = o["state_size"] if core in ("convs5", "s5") else o["features"]
     leaves = oracle_cells.STATES.get(core, ("x",))
     return {f"layers.{i}.{leaf}": (0.5 * rng.standard_normal((B, size, *space))).astype(np.float32)
@@ -285,6 +363,8 @@ def run_core(core, options, params, x, state, scale, dt, resets):
         x0 = None if state is None else list(state.values())
         y, last = oracle.stack(core, options, params, x, x0, scale, dt, resets)
         return y, {f"layers.{i}.x": v for i, v in enumerate(last)}
+    if core in oracle_tokens.MEMORY:
+        return oracle_tokens.stack(core, options, params, x, state)
     return oracle_cells.stack(core, options, params, x, state, resets)
 
 
@@ -292,13 +372,14 @@ def build_case(name):
     core, options, extra = CASES[name]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     f32 = np.float32
-    L, B, *space = extra.get("size", (9, 3) if core == "s5" else (7, 2, 5, 6))
+    L, B, *space = extra.get("size", (7, 2, 5, 6) if core.startswith("conv") else (9, 3))
     params = random_params(core, options, rng, extra.get("step", (1e-2, 1e-1)
                                                          if core == "s5" else (1e-3, 1e-1)))
     if "edit" in extra:
         extra["edit"](params)
+    buffers = random_buffers(core, options, rng)
     x = rng.standard_normal((L, B, options["features"], *space)).astype(f32)
-    state = start_state(core, options, rng, B, space) if extra.get("x0") else None
+    state = start_state(core, options, rng, B, space, extra["x0"]) if extra.get("x0") else None
     dt = resets = None
     if "dt" in extra:
         dt = rng.uniform(0.2, 4.0, {"L": (L,), "LB": (L, B)}[extra["dt"]]).astype(f32)
@@ -306,13 +387,14 @@ def build_case(name):
         resets = make_resets(extra["resets"], L, B)
     scale = extra.get("step_rescale", 1.0)
 
-    y, last = run_core(core, options, params, x, state, scale, dt, resets)
+    y, last = run_core(core, options, {**params, **buffers}, x, state, scale, dt, resets)
     assert np.isfinite(y).all()
     config = {"core": core, "options": options}
     if scale != 1.0:
         config["step_rescale"] = scale
     out = {"config": np.frombuffer(json.dumps(config).encode(), np.uint8)}
     out.update({"param." + k: v for k, v in params.items()})
+    out.update({"buffer." + k: v for k, v in buffers.items()})
     out["x"] = x
     if state is not None:
         out.update({"x0." + k: v for k, v in state.items()})
@@ -321,7 +403,7 @@ def build_case(name):
     if resets is not None:
         out["resets"] = resets
     out["y"] = y.astype(f32)
-    out.update({"xL." + k: v.astype(f32) for k, v in last.items()})
+    out.update({"xL." + k: v if v.dtype == np.int64 else v.astype(f32) for k, v in last.items()})
     out["parameter_count"] = np.array(sum(v.size for v in params.values()), np.int64)
     return out
 
@@ -379,6 +461,7 @@ def main():
     check_eigenvalues()
     check_conjugate_halves()
     check_layers()
+    check_splits()
     check_counts()
     print(f"{'file':<24}{'bytes':>8}{'arrays':>8}{'params':>8}  x shape / rms(y) / max|y|")
     builders = {"hippo": build_hippo, "discretize": build_discretize}

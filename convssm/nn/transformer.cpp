@@ -1,0 +1,92 @@
+#include "convssm/nn/transformer.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/modules/container/modulelist.h>
+
+#include "convssm/ops/check.h"
+
+namespace convssm::nn {
+namespace {
+
+void check(const TransformerOptions& o) {
+  ops::require("Transformer", o.in > 0 && o.features > 0, "features must be positive, got {}", o.features);
+  ops::require("Transformer", o.heads > 0 && o.features % o.heads == 0,
+               "heads must divide the {} features, got {}; set heads to a divisor", o.features, o.heads);
+  ops::require("Transformer", o.layers > 0, "layers must be positive, got {}", o.layers);
+  ops::require("Transformer", o.mlp > 0, "mlp must be positive, got {}", o.mlp);
+}
+
+Dense projection(int64_t in, int64_t out, const Stream& stream) { return Dense(in, out, stream, 1, false); }
+
+}  // namespace
+
+TransformerBlockImpl::TransformerBlockImpl(const TransformerOptions& options, const MakeAttention& attention,
+                                           const Stream& stream)
+    : heads_(options.heads),
+      norm1_(options.features),
+      norm2_(options.features),
+      qkv_(projection(options.features, 3 * options.features, stream.split("qkv"))),
+      out_(projection(options.features, options.features, stream.split("out"))),
+      mlp1_(options.features, options.mlp, stream.split("mlp1")),
+      mlp2_(options.mlp, options.features, stream.split("mlp2")),
+      attention_(attention(stream.split("attention"))) {
+  register_module("norm1", norm1_);
+  register_module("qkv", qkv_);
+  register_module("attention", attention_);
+  register_module("out", out_);
+  register_module("norm2", norm2_);
+  register_module("mlp1", mlp1_);
+  register_module("mlp2", mlp2_);
+}
+
+at::Tensor TransformerBlockImpl::attend(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen) {
+  const int64_t T = x.size(0) / B, D = x.size(1);
+  const auto qkv = qkv_(x).view({B, T, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);
+  // Each in memory of its own: keys and values may outlive the queries.
+  const at::Tensor q = qkv[0].contiguous(), k = qkv[1].contiguous(), v = qkv[2].contiguous();
+  Attended attended = attention_->forward(q, k, v, memory, seen);
+  memory = std::move(attended.memory);
+  return out_(attended.out.transpose(1, 2).reshape({B * T, D}));
+}
+
+at::Tensor TransformerBlockImpl::forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen) {
+  const at::Tensor mixed = x + attend(norm1_->layer_norm(x), B, memory, seen);
+  const at::Tensor hidden = ops::activate(mlp1_(norm2_->layer_norm(mixed)), ops::Activation::quick_gelu);
+  return mixed + mlp2_(hidden);
+}
+
+TransformerImpl::TransformerImpl(const TransformerOptions& options, const MakeAttention& attention,
+                                 const Stream& stream)
+    : options_((check(options), options)),
+      input_(options.in, options.features, stream.split("input")),
+      output_(options.features, options.features, stream.split("output")),
+      norm_(options.features) {
+  register_module("input", input_);
+  auto list = register_module("layers", torch::nn::ModuleList());
+  for (int64_t i = 0; i < options.layers; ++i) {
+    layers_.emplace_back(options, attention, stream.split("layer", i));
+    list->push_back(layers_.back());
+  }
+  register_module("output", output_);
+  register_module("norm", norm_);
+}
+
+at::Tensor TransformerImpl::forward(const at::Tensor& tokens, const at::Tensor& positions,
+                                    std::vector<Memory>& memories, int64_t seen) {
+  const int64_t B = tokens.size(0), T = tokens.size(1), D = options_.features;
+  ops::require_shape("Transformer", "positions", positions, {T, D});
+  memories.resize(layers_.size());
+  at::Tensor x = (input_(tokens.flatten(0, 1)).view({B, T, D}) + positions).view({B * T, D});
+  for (size_t i = 0; i < layers_.size(); ++i) x = layers_[i]->forward(x, B, memories[i], seen);
+  return norm_->layer_norm(ops::activate(output_(x), ops::Activation::gelu)).view({B, T, D});
+}
+
+at::Tensor sinusoids(int64_t first, int64_t count, int64_t features, const at::TensorOptions& options) {
+  ops::require("sinusoids", features % 2 == 0, "features must be even, got {}", features);
+  const auto exact = options.dtype(at::kDouble);
+  const at::Tensor i = at::arange(features / 2, exact), p = at::arange(first, first + count, exact);
+  const at::Tensor angles = p.unsqueeze(1) * at::pow(10000.0, -2 * i / static_cast<double>(features));
+  return at::cat({angles.sin(), angles.cos()}, 1).to(options);
+}
+
+}  // namespace convssm::nn

@@ -1,0 +1,65 @@
+// The Transformer of the paper on rows of tokens: a dense layer in, positions added, pre-norm blocks
+//   x = x + MHA(LN(x)),   x = x + MLP(LN(x)),   MLP = dense quick_gelu dense
+// and LN(gelu(dense(x))) out. How tokens mix is an Attention of the caller's choice.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <functional>
+#include <memory>
+
+#include "convssm/nn/attention.h"
+#include "convssm/nn/modules.h"
+
+namespace convssm::nn {
+
+struct TransformerOptions {
+  int64_t in = 0;        // features of the tokens that enter
+  int64_t features = 0;  // D, inside and out
+  int64_t layers = 1, heads = 1;
+  int64_t mlp = 0;  // hidden features of the MLP
+};
+
+using MakeAttention = std::function<std::shared_ptr<Attention>(const Stream& stream)>;
+
+// Parameters: norm1, qkv [3D,D], out, norm2, mlp1, mlp2; qkv and out untruncated normal of variance 1/D.
+class TransformerBlockImpl : public torch::nn::Module {
+ public:
+  TransformerBlockImpl(const TransformerOptions& options, const MakeAttention& attention, const Stream& stream);
+
+  // x [B*T,D] -> [B*T,D]; memory is replaced by that after these tokens.
+  at::Tensor forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
+  const Attention& attention() const { return *attention_; }
+
+ private:
+  at::Tensor attend(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
+
+  int64_t heads_;
+  Norm norm1_, norm2_;
+  Dense qkv_, out_, mlp1_, mlp2_;
+  std::shared_ptr<Attention> attention_;
+};
+TORCH_MODULE(TransformerBlock);
+
+class TransformerImpl : public torch::nn::Module {
+ public:
+  TransformerImpl(const TransformerOptions& options, const MakeAttention& attention, const Stream& stream);
+
+  // tokens [B,T,in], positions [T,D] to be added, one memory per layer, which this replaces -> [B,T,D].
+  at::Tensor forward(const at::Tensor& tokens, const at::Tensor& positions, std::vector<Memory>& memories,
+                     int64_t seen = 0);
+  const Attention& attention() const { return layers_[0]->attention(); }
+
+ private:
+  TransformerOptions options_;
+  Dense input_, output_;
+  Norm norm_;
+  std::vector<TransformerBlock> layers_;
+};
+TORCH_MODULE(Transformer);
+
+// Fixed positions first, ..., first + count - 1: row p is [sin(p f) | cos(p f)], f_i = 10000^(-2i/D), i < D/2.
+at::Tensor sinusoids(int64_t first, int64_t count, int64_t features, const at::TensorOptions& options);
+
+}  // namespace convssm::nn
