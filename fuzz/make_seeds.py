@@ -1,6 +1,6 @@
 """Makes the seeds: small valid files that together use every feature and type family of the formats.
 
-    pip install numpy safetensors && python make_seeds.py
+    pip install numpy pillow safetensors && python make_seeds.py
 """
 
 import io
@@ -10,6 +10,7 @@ import struct
 import zipfile
 
 import numpy as np
+from PIL import Image
 from safetensors.numpy import save
 
 FOLDER = pathlib.Path(__file__).parent / "seeds"
@@ -111,6 +112,43 @@ def make_safetensors():
     write("safetensors/escapes", raw_safetensors(r'{"\u00f6\ud83d\ude00":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}', b"1"))
 
 
+def gif(frames, **options):
+    out = io.BytesIO()
+    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], duration=50, **options)
+    return out.getvalue()
+
+
+def moving(mode, background, size=(8, 6)):
+    frames = []
+    for t in range(3):
+        frame = Image.new(mode, size, background)
+        frame.paste(200 - 50 * t if mode == "L" else (80 * t, 255 - 60 * t, 30), (t, t, t + 3, t + 2))
+        frames.append(frame)
+    return frames
+
+
+def make_gif():
+    write("gif/grey", gif(moving("L", 7), loop=0))
+    for disposal in range(4):
+        write(f"gif/disposal_{disposal}", gif(moving("RGB", (200, 30, 40)), disposal=disposal))
+    write("gif/transparent", gif(moving("RGBA", (0, 0, 0, 0)), disposal=2))
+    write("gif/interlaced", gif(moving("L", 7)[:1], interlace=1))
+    write("gif/comment", gif(moving("L", 7)[:1], interlace=0, comment=b"text"))
+    noise = np.random.default_rng(0).integers(0, 256, (12, 12), dtype="u1")
+    write("gif/noise", gif([Image.fromarray(noise)]))
+
+
+def make_yaml():
+    write("yaml/config", b"model: {core: convs5, depths: [32, 64]}\ntrain:\n  lr: 1e-3 # rate\n  note: 'it''s'\n")
+    write("yaml/scalars", b"- 1\n- -2\n- 0x1f\n- 0o17\n- .5\n- -.inf\n- ~\n- true\n- no\n- \"\\u00e4\\n\"\n- !!str 1\n")
+    write("yaml/blocks", b"a: |\n  text\n  more\nb: >-\n  folded\n  text\n? key\n: value\n")
+    write("yaml/anchors", b"a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
+    write("yaml/documents", b"%YAML 1.2\n---\na: 1\n...\n")
+    write("yaml/bad", b"a:\n\tb: [1, 'x\n")
+
+
 make_npy()
 make_npz()
 make_safetensors()
+make_gif()
+make_yaml()

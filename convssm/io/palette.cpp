@@ -71,10 +71,10 @@ std::vector<Box> divide(const std::vector<Bin>& all, std::vector<uint16_t> used)
   while (boxes.size() < max_colours) {
     std::ranges::pop_heap(boxes, by_error);
     Box& worst = boxes.back();
-    const auto middle =
-        std::ranges::partition(worst.bins, [&](uint16_t i) { return all[i].mean(worst.axis) <= worst.centre; });
-    if (middle.empty() || middle.begin() == worst.bins.begin()) break;  // no box has two different bins
-    std::vector<uint16_t> upper(middle.begin(), middle.end());
+    const auto lower = [&](uint16_t i) { return all[i].mean(worst.axis) <= worst.centre; };
+    const auto middle = std::partition(worst.bins.begin(), worst.bins.end(), lower);
+    if (middle == worst.bins.begin() || middle == worst.bins.end()) break;  // no box has two different bins
+    std::vector<uint16_t> upper(middle, worst.bins.end());
     worst.bins.resize(worst.bins.size() - upper.size());
     worst = make_box(all, std::move(worst.bins));
     std::ranges::push_heap(boxes, by_error);
