@@ -14,6 +14,7 @@
 #include "convssm/base/nearest.h"
 #include "convssm/base/version.h"
 #include "convssm/cli/bench.h"
+#include "convssm/cli/data.h"
 #include "convssm/cli/doctor.h"
 #include "convssm/ops/runtime.h"
 
@@ -23,6 +24,7 @@ namespace {
 void add_commands(CLI::App& app) {
   add_doctor(app);
   add_bench(app);
+  add_data(app);
 }
 
 void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
@@ -70,6 +72,10 @@ int run(int argc, char** argv) {
     return exit_code(ErrorKind::usage);
   }
   check_command(app, argv[1]);
+  for (CLI::App* command : app.get_subcommands({})) {
+    const bool has_commands = !command->get_subcommands({}).empty();
+    if (argc > 2 && has_commands && command->check_name(argv[1])) check_command(*command, argv[2]);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

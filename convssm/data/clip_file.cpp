@@ -68,6 +68,21 @@ ClipFile describe_clip_file(const std::string& path, const std::string& name, co
   return file;
 }
 
+std::string frame_text(const ClipFile& file) {
+  return fmt::format("{}x{} with {} channel{}", file.height, file.width, file.channels, file.channels == 1 ? "" : "s");
+}
+
+void check_fit(const ClipFile& first, const ClipFile& file) {
+  if (first.height != file.height || first.width != file.width || first.channels != file.channels) {
+    fail(ErrorKind::data, "[folder] all frames must have one size: '{}' has {}, '{}' has {}", first.path,
+         frame_text(first), file.path, frame_text(file));
+  }
+  if (first.has_actions != file.has_actions) {
+    fail(ErrorKind::data, "[folder] either all files have actions or none: '{}' has {}, '{}' has {}", first.path,
+         first.has_actions ? "some" : "none", file.path, file.has_actions ? "some" : "none");
+  }
+}
+
 FoundFiles find_clip_files(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

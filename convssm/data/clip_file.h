@@ -27,6 +27,12 @@ struct ClipFile {
 ClipFile describe_clip_file(const std::string& path, const std::string& name, const std::string& key,
                             const std::string& layout);
 
+// "64x64 with 1 channel"
+std::string frame_text(const ClipFile& file);
+
+// Throws Error(data) unless both have frames of one size, and actions both or neither.
+void check_fit(const ClipFile& first, const ClipFile& file);
+
 struct FoundFiles {
   std::vector<std::string> names;  // of .npy and .npz files, relative to the folder, sorted
   uint64_t others = 0;             // files of other kinds

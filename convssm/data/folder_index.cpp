@@ -13,21 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string frame_text(const ClipFile& file) {
-  return fmt::format("{}x{} with {} channel{}", file.height, file.width, file.channels, file.channels == 1 ? "" : "s");
-}
-
-void check_fit(const ClipFile& first, const ClipFile& file) {
-  if (first.height != file.height || first.width != file.width || first.channels != file.channels) {
-    fail(ErrorKind::data, "[folder] all frames must have one size: '{}' has {}, '{}' has {}", first.path,
-         frame_text(first), file.path, frame_text(file));
-  }
-  if (first.has_actions != file.has_actions) {
-    fail(ErrorKind::data, "[folder] either all files have actions or none: '{}' has {}, '{}' has {}", first.path,
-         first.has_actions ? "some" : "none", file.path, file.has_actions ? "some" : "none");
-  }
-}
-
 // Describes all files below `folder` and adds their clips to `clips`.
 void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o, std::vector<ClipRef>& clips) {
   const FoundFiles found = find_clip_files(folder);

@@ -70,10 +70,13 @@ class MovingMnist : public Dataset {
     const auto clips = [this](Split split) {
       return size(split) == any_count ? std::string("any number of") : fmt::format("{}", size(split));
     };
-    return {fmt::format("{} training and {} test clips of any length", clips(Split::train), clips(Split::test)),
-            fmt::format("{} digits of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digit_size,
-                        options_.digit_size, options_.image_size, options_.image_size, options_.step),
-            digits_->summary()};
+    const std::string train = clips(Split::train), test = clips(Split::test);
+    return {
+        train == test ? fmt::format("{} clips of any length in each split", train)
+                      : fmt::format("{} training and {} test clips of any length", train, test),
+        fmt::format("{} digit{} of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digits == 1 ? "" : "s",
+                    options_.digit_size, options_.digit_size, options_.image_size, options_.image_size, options_.step),
+        digits_->summary()};
   }
 
  private:

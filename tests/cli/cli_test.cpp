@@ -1,48 +1,15 @@
 // The program as a process: what a user types, sees and gets as exit code.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "convssm/base/version.h"
+#include "program.h"
 
 namespace convssm {
 namespace {
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string scratch_path(const std::string& name) {
-  return testing::TempDir() + "convssm-cli-" + std::to_string(getpid()) + "-" + name;
-}
-
-// Runs the program; `environment` is put in front, e.g. "NAME=value".
-Outcome run(const std::string& arguments, const std::string& environment = "") {
-  const std::string out = scratch_path("out"), err = scratch_path("err");
-  const std::string command =
-      environment + " '" + CONVSSM_PROGRAM + "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
-  const int status = std::system(command.c_str());
-  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(out), read_all(err)};
-  std::remove(out.c_str());
-  std::remove(err.c_str());
-  return outcome;
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
-}
 
 TEST(Cli, Version) {
   const Outcome outcome = run("--version");

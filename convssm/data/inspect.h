@@ -1,0 +1,39 @@
+// What a file or folder of clips holds and how the dataset `folder` would read it, problems included.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "convssm/data/clip_file.h"
+#include "convssm/data/pixels.h"
+#include "convssm/io/png.h"
+
+namespace convssm::data {
+
+struct ArraySummary {
+  std::string name, type, shape;  // "data", "u8", "[20, 64, 64, 1]"
+};
+
+struct Inspection {
+  std::string path;
+  std::vector<ArraySummary> arrays;  // of the first file
+  std::vector<ClipFile> files;       // empty if `problem` says why
+  uint64_t clips = 0;
+  int64_t shortest = 0, longest = 0;  // frames
+  Extremes values;                    // over all files
+  std::string yaml;                   // the section `data:` that reads it
+  std::string problem;                // why it cannot be read, or ""
+};
+
+// `key` and `layout` as the options of the dataset. Error(io) if there is no such path. An IDX file is recognized too.
+Inspection inspect(const std::string& path, const std::string& key, const std::string& layout);
+
+std::vector<std::string> inspection_lines(const Inspection& found);
+nlohmann::json inspection_json(const Inspection& found);
+
+// Up to `count` frames of the first clip side by side, evenly chosen, small ones enlarged. Values low to high are black
+// to white; the first channel alone unless there are three.
+io::Image frame_strip(const Inspection& found, int64_t count);
+
+}  // namespace convssm::data

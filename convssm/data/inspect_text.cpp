@@ -1,0 +1,70 @@
+// What an inspection found, for people and for programs.
+#include <nlohmann/json.hpp>
+
+#include "convssm/base/error.h"
+#include "convssm/data/inspect.h"
+#include "convssm/io/text.h"
+
+namespace convssm::data {
+namespace {
+
+std::string plural(uint64_t count, const char* word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::string array_line(const ArraySummary& array) {
+  return fmt::format("{:<10} {}{} {}", "array", array.name.empty() ? "" : io::in_quotes(array.name) + " ", array.type,
+                     array.shape);
+}
+
+void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
+  const ClipFile& first = found.files[0];
+  const std::string frames = found.shortest == found.longest ? fmt::format("{}", found.longest)
+                                                             : fmt::format("{} to {}", found.shortest, found.longest);
+  lines.push_back(fmt::format("{:<10} {}: {}", "layout", first.layout.letters, first.layout.reason));
+  lines.push_back(
+      fmt::format("{:<10} {} of {} frames in {}", "clips", found.clips, frames, plural(found.files.size(), "file")));
+  lines.push_back(fmt::format("{:<10} {}x{} (height x width), {}", "frames", first.height, first.width,
+                              plural(static_cast<uint64_t>(first.channels), "channel")));
+  lines.push_back(fmt::format("{:<10} {}", "actions", first.has_actions ? "one per frame" : "none"));
+}
+
+}  // namespace
+
+std::vector<std::string> inspection_lines(const Inspection& found) {
+  std::vector<std::string> lines{fmt::format("{:<10} {}", "path", found.path)};
+  for (const ArraySummary& array : found.arrays) lines.push_back(array_line(array));
+  if (!found.files.empty()) add_clip_lines(found, lines);
+  if (found.values.values > 0) {
+    lines.push_back(fmt::format("{:<10} {} to {}, {} NaN, {} infinite", "values", found.values.low, found.values.high,
+                                found.values.nan, found.values.infinite));
+  }
+  if (!found.yaml.empty()) lines.push_back("\nTo use it, in a configuration:\n" + found.yaml);
+  return lines;
+}
+
+nlohmann::json inspection_json(const Inspection& found) {
+  nlohmann::json arrays = nlohmann::json::array();
+  for (const ArraySummary& array : found.arrays) {
+    arrays.push_back({{"name", array.name}, {"type", array.type}, {"shape", nlohmann::json::parse(array.shape)}});
+  }
+  nlohmann::json json{{"path", found.path},        {"arrays", arrays},        {"low", found.values.low},
+                      {"high", found.values.high}, {"nan", found.values.nan}, {"infinite", found.values.infinite},
+                      {"yaml", found.yaml},        {"problem", found.problem}};
+  if (found.files.empty()) return json;
+  const ClipFile& first = found.files[0];
+  json.update({{"files", found.files.size()},
+               {"clips", found.clips},
+               {"shortest", found.shortest},
+               {"longest", found.longest},
+               {"key", first.key},
+               {"layout", first.layout.letters},
+               {"layout_reason", first.layout.reason},
+               {"height", first.height},
+               {"width", first.width},
+               {"channels", first.channels},
+               {"actions", first.has_actions}});
+  return json;
+}
+
+}  // namespace convssm::data

@@ -1,0 +1,152 @@
+#include "convssm/data/write_clips.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "convssm/base/error.h"
+#include "convssm/base/memory.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/tensor.h"
+
+namespace convssm::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t clips_per_folder = 1000;
+
+bool is_file(const std::string& out) { return out.ends_with(".npy") || out.ends_with(".npz"); }
+
+const char* key(const Dataset& dataset) { return dataset.action_count() > 0 ? "video" : "data"; }
+
+uint64_t clip_bytes(const Dataset& dataset, const WriteOptions& o) {
+  const FrameFormat format = dataset.format();
+  return static_cast<uint64_t>(o.frames * format.channels * format.height * format.width);
+}
+
+void check(const Dataset& dataset, const WriteOptions& o) {
+  constexpr int64_t most = 1'000'000'000;
+  if (o.clips < 1 || o.clips > static_cast<uint64_t>(most) || o.frames < 1 || o.frames > most) {
+    fail(ErrorKind::usage, "[data] clips and frames must be 1 to {}, got {} and {}", most, o.clips, o.frames);
+  }
+  if (o.clips > dataset.size(o.split)) {
+    fail(ErrorKind::usage, "[data] {} clips are asked for, the dataset has {} for {}", o.clips, dataset.size(o.split),
+         name(o.split));
+  }
+  if (o.out.ends_with(".npy") && dataset.action_count() > 0) {
+    fail(ErrorKind::usage, "[data] a .npy file cannot hold the actions; write an .npz file or a folder");
+  }
+}
+
+// The nearest folder above `path` that exists.
+fs::path existing_folder(fs::path path) {
+  path = fs::absolute(path);
+  while (!fs::is_directory(path) && path.has_parent_path() && path != path.parent_path()) path = path.parent_path();
+  return path;
+}
+
+// All clips; a number too large for 64 bits is too large for any disk.
+uint64_t all_bytes(const Dataset& dataset, const WriteOptions& o) {
+  const uint64_t each = clip_bytes(dataset, o);
+  return each > UINT64_MAX / o.clips ? UINT64_MAX : each * o.clips;
+}
+
+void check_space(const WriteOptions& o, uint64_t bytes) {
+  std::error_code error;
+  const uint64_t left = fs::space(existing_folder(o.out), error).available;
+  if (error || o.compress || bytes <= left) return;
+  fail(ErrorKind::io, "[data] '{}' needs {}, but the disk has {} left; make fewer clips or use --compress", o.out,
+       format_bytes(bytes), format_bytes(left));
+}
+
+// Clips that a former run wrote, so that a shorter run leaves none of them behind.
+void remove_clips(const fs::path& folder) {
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("clip-") && name.ends_with(".npz")) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) fs::remove(path);
+}
+
+void write_folder(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
+  const fs::path folder = fs::path(o.out) / name(o.split);
+  if (fs::exists(folder) && !fs::is_empty(folder)) {
+    if (!o.force)
+      fail(ErrorKind::io, "[data] '{}' is not empty; choose another folder or use --force", folder.string());
+    remove_clips(folder);
+  }
+  for (uint64_t i = 0; i < o.clips; ++i) {
+    const fs::path path = fs::path(o.out) / clip_name(o.split, i);
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
+    const Clip clip = dataset.clip(o.split, i, o.frames);
+    std::vector<io::NamedArray> arrays{{key(dataset), to_bytes(clip.video)}};
+    if (clip.actions.defined()) arrays.push_back({"actions", io::to_array(clip.actions)});
+    io::write_npz(path.string(), arrays, o.compress);
+    progress(i + 1);
+  }
+}
+
+void write_file(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
+  if (fs::exists(o.out) && !o.force)
+    fail(ErrorKind::io, "[data] '{}' exists; choose another name or use --force", o.out);
+  const uint64_t each = clip_bytes(dataset, o), all_of_them = all_bytes(dataset, o), memory = available_memory();
+  if (memory > 0 && all_of_them > memory) {
+    fail(ErrorKind::io, "[data] one file of {} is made in memory, which has {}; write a folder instead",
+         format_bytes(all_of_them), format_bytes(memory));
+  }
+  const FrameFormat f = dataset.format();
+  const auto count = static_cast<int64_t>(o.clips);
+  io::Array all(io::DType::u8, {count, o.frames, f.height, f.width, f.channels});
+  io::Array actions(io::DType::i64, {count, dataset.action_count() > 0 ? o.frames : 0});
+  for (uint64_t i = 0; i < o.clips; ++i) {
+    const Clip clip = dataset.clip(o.split, i, o.frames);
+    std::ranges::copy(to_bytes(clip.video).bytes(), all.bytes().subspan(i * each).begin());
+    if (clip.actions.defined()) {
+      const auto row = actions.values<int64_t>().subspan(i * static_cast<uint64_t>(o.frames));
+      std::copy_n(clip.actions.data_ptr<int64_t>(), o.frames, row.begin());
+    }
+    progress(i + 1);
+  }
+  if (o.out.ends_with(".npy")) return io::write_npy(o.out, all);
+  std::vector<io::NamedArray> arrays{{key(dataset), all}};
+  if (dataset.action_count() > 0) arrays.push_back({"actions", actions});
+  io::write_npz(o.out, arrays, o.compress);
+}
+
+}  // namespace
+
+void write_clips(const Dataset& dataset, const WriteOptions& options, const std::function<void(uint64_t)>& progress) {
+  check(dataset, options);
+  check_space(options, all_bytes(dataset, options));
+  is_file(options.out) ? write_file(dataset, options, progress) : write_folder(dataset, options, progress);
+}
+
+std::string clip_name(Split split, uint64_t index) {
+  return fmt::format("{}/{:02}/clip-{:06}.npz", name(split), index / clips_per_folder, index);
+}
+
+io::Array to_bytes(const at::Tensor& video) {
+  const auto x = video.contiguous();
+  const int64_t T = x.size(0), C = x.size(1), pixels = x.size(2) * x.size(3);
+  io::Array array(io::DType::u8, {T, x.size(2), x.size(3), C});
+  const float* from = x.data_ptr<float>();
+  const auto out = array.values<uint8_t>();
+  for (int64_t t = 0; t < T; ++t) {
+    for (int64_t c = 0; c < C; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) {
+        const double value = std::clamp(127.5 * (static_cast<double>(*from++) + 1), 0.0, 255.0);
+        out[static_cast<size_t>((t * pixels + p) * C + c)] = static_cast<uint8_t>(std::lround(value));
+      }
+    }
+  }
+  return array;
+}
+
+}  // namespace convssm::data

@@ -1,0 +1,141 @@
+// convssm data as a process: make files, inspect them, and what is said when something is wrong.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../base/scratch_folder.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/png.h"
+#include "program.h"
+
+namespace convssm {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+class CliData : public ::testing::Test {
+ protected:
+  std::string at(const std::string& name) { return "'" + folder.path(name) + "'"; }
+  nlohmann::json inspect(const std::string& name, int code = 0) {
+    const Outcome outcome = run("data inspect " + at(name) + " --json " + at("found.json"));
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    return nlohmann::json::parse(read_all(folder.path("found.json")));
+  }
+  ScratchFolder folder;
+};
+
+TEST_F(CliData, MakesAFolderOfOneFilePerClip) {
+  const Outcome outcome = run("data make " + at("d") + " digits=1 image_size=32 digit_size=16 --clips 3 --frames 5");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(outcome.out, "3 clips of 5 frames");
+  for (const char* name : {"d/train/00/clip-000000.npz", "d/train/00/clip-000002.npz"}) {
+    const io::NpzFile file(folder.path(name));
+    EXPECT_EQ(file.names(), std::vector<std::string>{"data"});
+    EXPECT_EQ(file.read("data").dtype(), io::DType::u8);
+    EXPECT_EQ(file.read("data").shape(), (Shape{5, 32, 32, 1}));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path("d/train/00/clip-000003.npz")));
+}
+
+TEST_F(CliData, RefusesToOverwriteUnlessForced) {
+  const std::string make = "data make " + at("d") + " image_size=32 digit_size=16 --frames 2";
+  ASSERT_EQ(run(make + " --clips 3").code, 0);
+  const Outcome refused = run(make + " --clips 1");
+  EXPECT_EQ(refused.code, 4);
+  expect_contains(refused.err, "is not empty; choose another folder or use --force");
+  EXPECT_EQ(run(make + " --clips 1 --split test").code, 0) << "the other split is free";
+  ASSERT_EQ(run(make + " --clips 1 --force").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("d/train/00/clip-000001.npz"))) << "a clip of the former run";
+  ASSERT_EQ(run("data make " + at("a.npy") + " --clips 1 --frames 1").code, 0);
+  expect_contains(run("data make " + at("a.npy") + " --clips 1 --frames 1").err, "exists");
+}
+
+// The same clips in a folder, in one .npz and in one .npy file, and the same on every run.
+TEST_F(CliData, AllKindsOfFilesHoldTheSameClips) {
+  const std::string options = " image_size=32 digit_size=16 seed=5 --clips 2 --frames 4 --split test";
+  for (const char* out : {"d", "a.npz", "a.npy"}) ASSERT_EQ(run("data make " + at(out) + options).code, 0) << out;
+  ASSERT_EQ(run("data make " + at("c.npz") + options + " --compress").code, 0);
+  const io::Array all = io::read_npy(folder.path("a.npy"));
+  EXPECT_EQ(all.shape(), (Shape{2, 4, 32, 32, 1}));
+  EXPECT_TRUE(std::ranges::equal(all.bytes(), io::NpzFile(folder.path("a.npz")).read("data").bytes()));
+  EXPECT_TRUE(std::ranges::equal(all.bytes(), io::NpzFile(folder.path("c.npz")).read("data").bytes()));
+  const io::Array second = io::NpzFile(folder.path("d/test/00/clip-000001.npz")).read("data");
+  EXPECT_TRUE(std::ranges::equal(all.bytes().subspan(4 * 32 * 32), second.bytes()));
+  EXPECT_LT(std::filesystem::file_size(folder.path("c.npz")), std::filesystem::file_size(folder.path("a.npz")));
+}
+
+TEST_F(CliData, WrongRequestsAreExplained) {
+  const auto expect = [](const std::string& arguments, int code, const std::string& part) {
+    const Outcome outcome = run("data " + arguments);
+    EXPECT_EQ(outcome.code, code) << arguments;
+    expect_contains(outcome.err, part);
+  };
+  expect("mak", 2, "Did you mean 'make'?");
+  expect("make " + at("x") + " digit=1 --clips 1 --frames 1", 2, "did you mean 'digits'?");
+  expect("make " + at("x") + " digits --clips 1 --frames 1", 2, "key=value, got 'digits'");
+  expect("make " + at("x") + " seed=one --clips 1 --frames 1", 2, "seed must be a whole number");
+  expect("make " + at("x") + " --frames 1", 2, "--clips is required");
+  expect("make " + at("x") + " --clips 1 --frames 1 --split valid", 2, "train or test, got 'valid'");
+  expect("make " + at("x") + " clips=2 --clips 3 --frames 1", 2, "3 clips are asked for, the dataset has 2");
+  expect("make " + at("x") + " --clips 900000000 --frames 900000000", 4, "but the disk has");
+  expect("make /proc/nothing/x --compress --clips 1 --frames 1", 4, "cannot create '/proc/nothing");
+  expect("inspect " + at("missing"), 4, "there is no file or folder");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("x")));
+}
+
+TEST_F(CliData, InspectsAFolder) {
+  ASSERT_EQ(run("data make " + at("d") + " image_size=32 digit_size=16 --clips 2 --frames 4").code, 0);
+  ASSERT_EQ(run("data make " + at("d") + " image_size=32 digit_size=16 --clips 1 --frames 9 --split test").code, 0);
+  const auto found = inspect("d");
+  EXPECT_EQ(found["clips"], 3);
+  EXPECT_EQ(found["files"], 3);
+  EXPECT_EQ(found["shortest"], 4);
+  EXPECT_EQ(found["longest"], 9);
+  EXPECT_EQ(found["layout"], "THWC");
+  EXPECT_EQ(found["height"], 32);
+  EXPECT_EQ(found["channels"], 1);
+  EXPECT_EQ(found["high"], 255);
+  EXPECT_EQ(found["problem"], "");
+  const Outcome outcome = run("data inspect " + at("d") + " --png " + at("d.png"));
+  for (const char* part : {"data:\n  name: folder\n  path: ", "layout     THWC: the last of 4", "3 of 4 to 9 frames"}) {
+    expect_contains(outcome.out, part);
+  }
+  const io::Image strip = io::read_png(folder.path("d.png"));
+  EXPECT_EQ(strip.height, 64);  // twice as large
+  EXPECT_EQ(strip.width, 9 * 64 + 8 * 2);
+}
+
+TEST_F(CliData, InspectsArraysOfTheUser) {
+  std::vector<float> values(3 * 4 * 4, 250.0f);
+  values[7] = 300.5f;
+  io::write_npz(folder.path("t.npz"), std::vector<io::NamedArray>{{"temperature", io::make_array({3, 4, 4}, values)},
+                                                                  {"time", io::make_array<double>({3}, {0, 1, 2})}});
+  const auto found = inspect("t.npz");
+  EXPECT_EQ(found["key"], "temperature");
+  EXPECT_EQ(found["arrays"].size(), 2u);
+  EXPECT_EQ(found["arrays"][1]["shape"], (nlohmann::json{3}));
+  expect_contains(found["yaml"], "low: 250");
+  expect_contains(found["yaml"], "high: 300.5");
+  values[8] = std::numeric_limits<float>::quiet_NaN();
+  io::write_npy(folder.path("n.npy"), io::make_array({3, 4, 4}, values));
+  const auto broken = inspect("n.npy", 3);
+  EXPECT_EQ(broken["nan"], 1);
+  expect_contains(broken["problem"], "NaN");
+}
+
+TEST_F(CliData, InspectsWhatCannotBeRead) {
+  const auto array = io::make_array<uint8_t>({1, 1, 1}, {1});
+  io::write_npz(folder.path("two.npz"), std::vector<io::NamedArray>{{"a", array}, {"b", array}});
+  const Outcome outcome = run("data inspect " + at("two.npz"));
+  EXPECT_EQ(outcome.code, 3);
+  expect_contains(outcome.out, "'a' u8 [1, 1, 1]");
+  expect_contains(outcome.err, "2 of its arrays could be the clips");
+  EXPECT_EQ(run("data inspect " + at("two.npz") + " --key b").code, 0);
+  folder.write("notes.txt", "hello, world");
+  expect_contains(run("data inspect " + at("notes.txt")).err, "a file that is not .npy or .npz must be IDX");
+}
+
+}  // namespace
+}  // namespace convssm
