@@ -1,75 +1,16 @@
-// The dataset of a user's own files: every layout and type, both ways to split, windows, and each thing that can be
-// wrong with the files.
+// The dataset of a user's own files: every layout and type, both ways to split, windows.
 #include "convssm/data/folder.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
-#include "../base/scratch_folder.h"
-#include "../support.h"
-#include "convssm/io/npy.h"
-#include "convssm/io/npz.h"
-#include "convssm/io/tensor.h"
+#include "folder_files.h"
 
 namespace convssm::data {
 namespace {
-
-using convssm::testing::expect_error;
-using nlohmann::json;
-
-// u8 [N,T,C,H,W], each value different from its neighbours.
-at::Tensor numbers(at::IntArrayRef shape, int64_t seed = 0) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return ((at::arange(count, at::kLong) * 37 + seed * 11) % 256).view(shape).to(at::kByte);
-}
-
-at::Tensor expected(const at::Tensor& u8) { return (u8.to(at::kDouble) * 2 / 255 - 1).to(at::kFloat); }
-
-class FolderTest : public ::testing::Test {
- protected:
-  void npy(const std::string& name, const at::Tensor& values) {
-    folder.write(name, "");
-    io::write_npy(folder.path(name), io::to_array(values));
-  }
-  void npz(const std::string& name, const std::vector<std::pair<std::string, at::Tensor>>& arrays,
-           bool compress = false) {
-    folder.write(name, "");
-    std::vector<io::NamedArray> named;
-    for (const auto& [key, values] : arrays) named.push_back({key, io::to_array(values)});
-    io::write_npz(folder.path(name), named, compress);
-  }
-  std::shared_ptr<const Dataset> open(const json& more = json::object(), uint64_t seed = 1) {
-    json options{{"name", "folder"}, {"path", folder.path()}};
-    options.update(more);
-    return make_dataset(options, seed);
-  }
-  void expect_refused(const std::vector<std::string>& parts, const json& more = json::object(), int64_t frames = 2) {
-    try {
-      const auto dataset = open(more);
-      for (uint64_t i = 0; i < dataset->size(Split::train); ++i) dataset->clip(Split::train, i, frames);
-      ADD_FAILURE() << "no error; expected " << parts[0];
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      EXPECT_EQ(error.kind(), ErrorKind::data) << text;
-      for (const auto& part : parts)
-        EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' not in: " << text;
-    }
-  }
-  static std::string text(const Dataset& dataset) {
-    std::string all;
-    for (const auto& line : dataset.summary()) all += line + "\n";
-    return all;
-  }
-
-  ScratchFolder folder;
-  const json all_train{{"test_fraction", 0.0}};
-};
 
 // One clip [T,C,H,W] = [5,3,6,7] in each layout of one file.
 TEST_F(FolderTest, ReadsEveryLayout) {
@@ -223,84 +164,6 @@ TEST_F(FolderTest, RangesOfValues) {
   EXPECT_LT(convssm::testing::distance(given->clip(Split::train, 0, 2).video, (ramp * 2 - 1).unsqueeze(1)), 1e-6);
   const auto clamped = open({{"low", 200}, {"high", 400}, {"clamp", true}, {"test_fraction", 0.0}});
   EXPECT_EQ(clamped->clip(Split::train, 0, 2).video.max().item<float>(), 1.0f);
-}
-
-TEST_F(FolderTest, PixelsThatAreNotNumbersAreFound) {
-  auto values = at::rand({3, 4, 4});
-  values[2][1][3] = NAN;
-  npy("a.npy", values);
-  expect_refused({"a.npy", "1 pixels are NaN"});
-  for (const bool clamp : {false, true}) {
-    expect_refused({"a.npy", "frame 2, channel 0, row 1, column 3", "nan"},
-                   {{"low", 0}, {"high", 1}, {"clamp", clamp}, {"test_fraction", 0.0}}, 3);
-  }
-  values[2][1][3] = INFINITY;
-  npy("a.npy", values);
-  expect_refused({"inf"}, {{"low", 0}, {"high", 1}, {"clamp", true}, {"test_fraction", 0.0}}, 3);
-}
-
-TEST_F(FolderTest, EmptyFolders) {
-  expect_refused({"holds no .npy or .npz files"});
-  folder.write("clip.mp4", "");
-  expect_refused({"holds no .npy or .npz files, but 1 others"});
-}
-
-TEST_F(FolderTest, DamagedFilesAreNamed) {
-  folder.write("a.npz", "not an archive at all");
-  expect_refused({"a.npz"});
-}
-
-TEST_F(FolderTest, FramesOfDifferentSizes) {
-  npy("a.npy", numbers({3, 4, 4}));
-  npy("b.npy", numbers({3, 4, 5}));
-  expect_refused({"a.npy", "4x4 with 1 channel", "b.npy", "4x5"});
-}
-
-TEST_F(FolderTest, ClipsTooShort) {
-  npy("a.npy", numbers({3, 8, 8}));
-  npy("b.npy", numbers({2, 8, 8}));
-  expect_refused({"b.npy", "clip 0 has 2 frames", "3 are asked for"}, all_train, 3);
-}
-
-TEST_F(FolderTest, WrongKeysAndShapes) {
-  npz("a.npz", {{"videos", numbers({3, 8, 8})}, {"other", numbers({3, 8, 8})}});
-  expect_refused({"a.npz", "'videos'", "did you mean"}, {{"key", "vidios"}});
-  expect_refused({"2 of its arrays could be the clips", "'videos'", "set key"});
-  EXPECT_EQ(open({{"key", "videos"}})->format().height, 8);
-  npz("a.npz", {{"clips", numbers({3, 8, 8})}, {"labels", numbers({3})}});
-  EXPECT_EQ(open()->format().height, 8);
-  npz("a.npz", {{"data", numbers({9})}});
-  expect_refused({"a.npz", "3 to 5 dimensions", "[9]"});
-  npz("a.npz", {{"data", numbers({0, 4, 4})}});
-  expect_refused({"a.npz", "[0, 4, 4] is empty"});
-  npz("a.npz", {{"data", numbers({2, 3, 5, 6, 7})}});
-  expect_refused({"a.npz", "[2, 3, 5, 6, 7]", "set layout"});
-  npz("a.npz", {{"data", numbers({3, 8, 8})}});
-  expect_refused({"a.npz", "layout NTHW needs 4 dimensions"}, {{"layout", "NTHW"}});
-  npz("a.npz", {{"data", at::zeros({3, 8, 8}, at::kComplexFloat)}});
-  expect_refused({"a.npz", "real numbers", "c64"});
-}
-
-TEST_F(FolderTest, WrongActions) {
-  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({2}, at::kLong)}});
-  expect_refused({"actions", "[3]", "i64 [2]"});
-  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::full({3}, -1, at::kLong)}});
-  expect_refused({"actions must be 0 or more, found -1"});
-  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3}, at::kLong)}});
-  npz("b.npz", {{"data", numbers({3, 8, 8})}});
-  expect_refused({"either all files have actions or none", "a.npz", "b.npz"});
-}
-
-TEST_F(FolderTest, WrongOptions) {
-  npy("a.npy", numbers({3, 8, 8}));
-  const auto with = [this](const json& more) { return [this, more] { open(more); }; };
-  expect_error(with({{"layout", "HWT"}}), {"THW, TCHW", "'HWT'"});
-  expect_error(with({{"low", 0}}), {"low and high are given together"});
-  expect_error(with({{"low", 2}, {"high", 1}}), {"low must be less than high"});
-  expect_error(with({{"crop", "centre"}}), {"random or start"});
-  expect_error(with({{"test_fraction", 1.0}}), {"less than 1"});
-  expect_error(with({{"path", ""}}), {"set path"});
-  expect_error(with({{"path", "/nonexistent"}}), {"no file or folder '/nonexistent'"});
 }
 
 // Compressed files of many clips, read by several threads at once.

@@ -1,0 +1,95 @@
+// Each thing that can be wrong with a user's files or options, and what is said about it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "convssm/data/folder.h"
+#include "folder_files.h"
+
+namespace convssm::data {
+namespace {
+
+using convssm::testing::expect_error;
+
+class FolderErrors : public FolderTest {};
+
+TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
+  auto values = at::rand({3, 4, 4});
+  values[2][1][3] = NAN;
+  npy("a.npy", values);
+  expect_refused({"a.npy", "1 pixels are NaN"});
+  for (const bool clamp : {false, true}) {
+    expect_refused({"a.npy", "frame 2, channel 0, row 1, column 3", "nan"},
+                   {{"low", 0}, {"high", 1}, {"clamp", clamp}, {"test_fraction", 0.0}}, 3);
+  }
+  values[2][1][3] = INFINITY;
+  npy("a.npy", values);
+  expect_refused({"inf"}, {{"low", 0}, {"high", 1}, {"clamp", true}, {"test_fraction", 0.0}}, 3);
+}
+
+TEST_F(FolderErrors, EmptyFolders) {
+  expect_refused({"holds no .npy or .npz files"});
+  folder.write("clip.mp4", "");
+  expect_refused({"holds no .npy or .npz files, but 1 others"});
+}
+
+TEST_F(FolderErrors, DamagedFilesAreNamed) {
+  folder.write("a.npz", "not an archive at all");
+  expect_refused({"a.npz"});
+}
+
+TEST_F(FolderErrors, FramesOfDifferentSizes) {
+  npy("a.npy", numbers({3, 4, 4}));
+  npy("b.npy", numbers({3, 4, 5}));
+  expect_refused({"a.npy", "4x4 with 1 channel", "b.npy", "4x5"});
+}
+
+TEST_F(FolderErrors, ClipsTooShort) {
+  npy("a.npy", numbers({3, 8, 8}));
+  npy("b.npy", numbers({2, 8, 8}));
+  expect_refused({"b.npy", "clip 0 has 2 frames", "3 are asked for"}, all_train, 3);
+}
+
+TEST_F(FolderErrors, WrongKeysAndShapes) {
+  npz("a.npz", {{"videos", numbers({3, 8, 8})}, {"other", numbers({3, 8, 8})}});
+  expect_refused({"a.npz", "'videos'", "did you mean"}, {{"key", "vidios"}});
+  expect_refused({"2 of its arrays could be the clips", "'videos'", "set key"});
+  EXPECT_EQ(open({{"key", "videos"}})->format().height, 8);
+  npz("a.npz", {{"clips", numbers({3, 8, 8})}, {"labels", numbers({3})}});
+  EXPECT_EQ(open()->format().height, 8);
+  npz("a.npz", {{"data", numbers({9})}});
+  expect_refused({"a.npz", "3 to 5 dimensions", "[9]"});
+  npz("a.npz", {{"data", numbers({0, 4, 4})}});
+  expect_refused({"a.npz", "[0, 4, 4] is empty"});
+  npz("a.npz", {{"data", numbers({2, 3, 5, 6, 7})}});
+  expect_refused({"a.npz", "[2, 3, 5, 6, 7]", "set layout"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}});
+  expect_refused({"a.npz", "layout NTHW needs 4 dimensions"}, {{"layout", "NTHW"}});
+  npz("a.npz", {{"data", at::zeros({3, 8, 8}, at::kComplexFloat)}});
+  expect_refused({"a.npz", "real numbers", "c64"});
+}
+
+TEST_F(FolderErrors, WrongActions) {
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({2}, at::kLong)}});
+  expect_refused({"actions", "[3]", "i64 [2]"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::full({3}, -1, at::kLong)}});
+  expect_refused({"actions must be 0 or more, found -1"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3}, at::kLong)}});
+  npz("b.npz", {{"data", numbers({3, 8, 8})}});
+  expect_refused({"either all files have actions or none", "a.npz", "b.npz"});
+}
+
+TEST_F(FolderErrors, WrongOptions) {
+  npy("a.npy", numbers({3, 8, 8}));
+  const auto with = [this](const json& more) { return [this, more] { open(more); }; };
+  expect_error(with({{"layout", "HWT"}}), {"THW, TCHW", "'HWT'"});
+  expect_error(with({{"low", 0}}), {"low and high are given together"});
+  expect_error(with({{"low", 2}, {"high", 1}}), {"low must be less than high"});
+  expect_error(with({{"crop", "centre"}}), {"random or start"});
+  expect_error(with({{"test_fraction", 1.0}}), {"less than 1"});
+  expect_error(with({{"path", ""}}), {"set path"});
+  expect_error(with({{"path", "/nonexistent"}}), {"no file or folder '/nonexistent'"});
+}
+
+}  // namespace
+}  // namespace convssm::data
