@@ -25,7 +25,7 @@ struct Hand {
   explicit Hand(Stream& stream)
       : slant(bounded_normal(stream, 0.12, 0.14)),
         turn(bounded_normal(stream, 0, 0.07)),
-        width(stream.uniform(0.72, 1.12)),
+        width(stream.uniform(0.8, 1.15)),
         scale(stream.uniform(0.9, 1.0)),
         radius(stream.uniform(0.95, 1.75)),
         pressure(stream.uniform(0, 0.18)),
