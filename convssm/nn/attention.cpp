@@ -44,13 +44,13 @@ Attended SoftmaxAttention::forward(const at::Tensor& q, const at::Tensor& k, con
                                    int64_t seen) {
   const int64_t n = shape_.tokens_per_frame, T = q.size(2), step = std::max<int64_t>(kBlock / n, 1) * n;
   const at::Tensor keys = append(before, 0, k), values = append(before, 1, v);
-  const at::Tensor queries = q.flatten(0, 1) / std::sqrt(static_cast<double>(shape_.size));
+  const auto queries = (q.flatten(0, 1) / std::sqrt(static_cast<double>(shape_.size))).split(step, 1);
   const int64_t S = keys.size(2), past = S - T;
   std::vector<at::Tensor> parts;
   for (int64_t i = 0; i < T; i += step) {
     const int64_t rows = std::min(step, T - i), end = past + i + rows;
     const int64_t begin = window_ == 0 ? 0 : std::max<int64_t>(past + i - (window_ - 1) * n, 0);
-    const at::Tensor query = queries.narrow(1, i, rows);
+    const at::Tensor& query = queries[i / step];
     const at::Tensor key = keys.narrow(2, begin, end - begin).flatten(0, 1).transpose(1, 2);
     // One frame of queries sees all of these keys.
     const at::Tensor scores =

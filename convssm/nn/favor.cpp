@@ -55,7 +55,6 @@ std::vector<std::vector<int64_t>> FavorAttention::memory_shapes(int64_t B, int64
 
 FavorAttention::Sequence FavorAttention::features(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                                   const Memory& before) const {
-  const int64_t m = projection_.size(0);
   const auto scaled = [&](const at::Tensor& x) { return x.flatten(0, 1) * std::pow(shape_.size, -0.25); };
   const auto half_square = [](const at::Tensor& x) { return x.square().sum(-1, true) / 2; };
   const at::Tensor xq = scaled(q), xk = scaled(k);
@@ -65,15 +64,15 @@ FavorAttention::Sequence FavorAttention::features(const at::Tensor& q, const at:
   all.max = running_max(wk.detach().amax(-1), shape_.tokens_per_frame,
                         before.empty() ? at::Tensor() : before[3].flatten().detach());
   const at::Tensor q_max = wq.detach().amax(-1, true);
-  all.q = ((wq - half_square(xq) - q_max).exp() + epsilon_) / std::sqrt(static_cast<double>(m));
-  all.k = (wk - half_square(xk) - all.max.unsqueeze(-1)).exp();
+  all.q = (wq - (half_square(xq) + q_max)).exp() + epsilon_;
+  all.k = (wk - (half_square(xk) + all.max.unsqueeze(-1))).exp();
   return all;
 }
 
 // Outputs of some frames, masked and quadratic among themselves, and the sums after them. Every factor exp(M - M') has
 // M <= M'.
 at::Tensor FavorAttention::chunk(const Sequence& part, Memory& sums, int64_t seen) const {
-  const double r = 1 / std::sqrt(static_cast<double>(projection_.size(0)));
+  const double scale = 1 / static_cast<double>(projection_.size(0));  // r^2, left out of q and k
   const int64_t T = part.q.size(1);
   const at::Tensor see = sight(T, shape_.tokens_per_frame, part.q.options());
   const at::Tensor decay = (part.max.unsqueeze(1) - part.max.unsqueeze(2))
@@ -96,9 +95,9 @@ at::Tensor FavorAttention::chunk(const Sequence& part, Memory& sums, int64_t see
     v_sum = v_sum + sums[2];
   }
   sums = {s, z, v_sum, last};
-  denominator = r * denominator;
+  denominator = scale * denominator;
   denominator = denominator + 2 * epsilon_ * (denominator.abs() <= epsilon_);
-  return r * numerator / denominator;
+  return scale * numerator / denominator;
 }
 
 Attended FavorAttention::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Memory& before,
@@ -108,10 +107,12 @@ Attended FavorAttention::forward(const at::Tensor& q, const at::Tensor& k, const
   Memory sums;
   for (const at::Tensor& sum : before) sums.push_back(sum.flatten(0, 1));
   if (!sums.empty()) sums[3] = sums[3].detach();
+  // split, not one narrow for each chunk: the backward of a narrow fills a tensor of all tokens.
+  const auto qs = all.q.split(step, 1), ks = all.k.split(step, 1), vs = all.v.split(step, 1);
+  const auto maxima = all.max.split(step, 1);
   std::vector<at::Tensor> parts;
-  for (int64_t i = 0; i < T; i += step) {
-    const auto cut = [&](const at::Tensor& x) { return x.narrow(1, i, std::min(step, T - i)); };
-    parts.push_back(chunk({cut(all.q), cut(all.k), cut(all.v), cut(all.max)}, sums, seen + i));
+  for (size_t i = 0; i < qs.size(); ++i) {
+    parts.push_back(chunk({qs[i], ks[i], vs[i], maxima[i]}, sums, seen + static_cast<int64_t>(i) * step));
   }
   const auto shapes = memory_shapes(q.size(0), seen + T);
   for (size_t i = 0; i < sums.size(); ++i) sums[i] = sums[i].view(shapes[i]);

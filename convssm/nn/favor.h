@@ -23,7 +23,7 @@ class FavorAttention : public Attention {
 
  private:
   struct Sequence {      // features of all new tokens, heads in the batch
-    at::Tensor q, k, v;  // [B*heads,T,m], k times exp(-max); v [B*heads,T,size]
+    at::Tensor q, k, v;  // phi_q / r and phi_k / r without e [B*heads,T,m]; v [B*heads,T,size]
     at::Tensor max;      // [B*heads,T]: M at each token
   };
   Sequence features(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Memory& before) const;
