@@ -23,28 +23,32 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
 
 const std::vector<CoreInfo>& all_cores() {
   static const std::vector<CoreInfo> table{
-      {"convs5", "convolutional state space layers with a diagonal state per pixel", false,
+      {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
        make<ConvS5Impl, ConvS5Options>},
-      {"convlstm", "LSTM cells with convolutions", false, make<ConvLSTMImpl, ConvLSTMOptions>},
-      {"convgru", "gated recurrent units with convolutions", false, make<ConvGRUImpl, ConvGRUOptions>},
-      {"s5", "state space layers on vectors, one token per frame", true, make<S5Impl, S5Options>},
-      {"transformer", "causal attention over all frames, with a cache", true,
+      {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>},
+      {"convgru", "gated recurrent units with convolutions", false, false, make<ConvGRUImpl, ConvGRUOptions>},
+      {"s5", "state space layers on vectors, one token per frame", true, false, make<S5Impl, S5Options>},
+      {"transformer", "causal attention over all frames, with a cache", true, true,
        make<TransformerImpl, TransformerOptions>},
-      {"performer", "attention by random features (FAVOR+), with a state of fixed size", true,
+      {"performer", "attention by random features (FAVOR+), with a state of fixed size", true, true,
        make<PerformerImpl, PerformerOptions>},
   };
   return table;
 }
 
-std::shared_ptr<Core> make_core(const std::string& name, const nlohmann::json& options) {
+const CoreInfo& find_core(const std::string& name) {
   std::vector<std::string> names;
   for (const CoreInfo& core : all_cores()) {
-    if (name == core.name) return core.make(options);
+    if (name == core.name) return core;
     names.emplace_back(core.name);
   }
   const std::string near = nearest(name, names);
   fail(ErrorKind::usage, "[make_core] unknown core '{}'; {}", name,
        near.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
+std::shared_ptr<Core> make_core(const std::string& name, const nlohmann::json& options) {
+  return find_core(name).make(options);
 }
 
 }  // namespace convssm::cores

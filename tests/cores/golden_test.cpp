@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "convssm/cores/frame_core.h"
 #include "convssm/cores/registry.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
@@ -21,6 +22,7 @@ std::vector<std::string> core_cases() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = entry.path().stem().string();
+    if (name.starts_with("frame_")) names.push_back(name);
     for (const CoreInfo& core : all_cores()) {
       if (name.starts_with(core.name + std::string("_"))) names.push_back(name);
     }
@@ -38,7 +40,12 @@ struct Golden {
     const auto text = file.read("config");
     const auto bytes = text.values<uint8_t>();
     config = nlohmann::json::parse(bytes.begin(), bytes.end());
-    core = make_core(config.at("core"), config.at("options"));
+    if (config.contains("frame")) {
+      const auto& frame = config["frame"];
+      core = make_frame_core(config.at("core"), config.at("options"), {frame[0], frame[1], frame[2]}, 0);
+    } else {
+      core = make_core(config.at("core"), config.at("options"));
+    }
     load_parameters();
   }
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import oracle
 import oracle_cells
+import oracle_frame
 import oracle_tokens
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -204,7 +205,7 @@ def random_plain(shapes, rng):
         parts = name.split(".")
         if name == "sos":
             pass
-        elif "norm" in parts[-2]:
+        elif len(parts) > 1 and "norm" in parts[-2]:
             z = 1 + 0.3 * z if parts[-1] == "weight" else 0.3 * z
         elif len(shape) > 1:
             z = 1.5 * z / np.sqrt(np.prod(shape[1:]))
@@ -368,6 +369,48 @@ def run_core(core, options, params, x, state, scale, dt, resets):
     return oracle_cells.stack(core, options, params, x, state, resets)
 
 
+# name: (core, options with those of the adaptor, channels and size of the frames, (L, B))
+FRAME_CASES = {
+    "frame_convs5": ("convs5", dict(CONV, features=4), (3, 4, 5), (5, 2)),
+    "frame_convlstm": ("convlstm", dict(features=4), (3, 4, 5), (5, 2)),
+    "frame_s5": ("s5", dict(S5, out_features=4), (3, 3, 4), (6, 2)),
+    "frame_transformer": ("transformer", dict(TOKENS, out_features=5), (3, 4, 4), (6, 2)),
+    "frame_transformer_patch": ("transformer", dict(TOKENS, patch=2, out_features=3), (2, 4, 6), (5, 2)),
+    "frame_transformer_default": ("transformer", dict(TOKENS, patch=(2, 1)), (2, 2, 3), (3, 1)),
+    "frame_performer_patch": ("performer", dict(FAVOR, patch=(1, 3), out_features=3), (2, 2, 6), (4, 2)),
+}
+
+
+def build_frame_case(name):
+    core, options, frame, (L, B) = FRAME_CASES[name]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    inner = oracle_frame.core_options(core, options, frame)
+    params = {"core." + k: v for k, v in random_params(core, inner, rng).items()}
+    shapes = oracle_frame.param_shapes(core, options, frame, shapes_of(core, inner))
+    params.update(random_plain({k: v for k, v in shapes.items() if k not in params}, rng))
+    buffers = {"core." + k: v for k, v in random_buffers(core, inner, rng).items()}
+    x = rng.standard_normal((L, B, *frame)).astype(np.float32)
+    run = lambda p, u: run_core(core, inner, p, u, None, 1.0, None, None)
+    y, last = oracle_frame.run(core, {**params, **buffers}, x, run)
+    config = {"core": core, "options": options, "frame": frame}
+    return pack(config, params, buffers, x, y, last)
+
+
+def pack(config, params, buffers, x, y, last, **given):
+    """The arrays of a golden file; `given` are further inputs."""
+    f32 = np.float32
+    assert np.isfinite(y).all()
+    out = {"config": np.frombuffer(json.dumps(config).encode(), np.uint8)}
+    out.update({"param." + k: v for k, v in params.items()})
+    out.update({"buffer." + k: v for k, v in buffers.items()})
+    out["x"] = x
+    out.update({k: v for k, v in given.items() if v is not None})
+    out["y"] = y.astype(f32)
+    out.update({"xL." + k: v if v.dtype == np.int64 else v.astype(f32) for k, v in last.items()})
+    out["parameter_count"] = np.array(sum(v.size for v in params.values()), np.int64)
+    return out
+
+
 def build_case(name):
     core, options, extra = CASES[name]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -388,24 +431,11 @@ def build_case(name):
     scale = extra.get("step_rescale", 1.0)
 
     y, last = run_core(core, options, {**params, **buffers}, x, state, scale, dt, resets)
-    assert np.isfinite(y).all()
     config = {"core": core, "options": options}
     if scale != 1.0:
         config["step_rescale"] = scale
-    out = {"config": np.frombuffer(json.dumps(config).encode(), np.uint8)}
-    out.update({"param." + k: v for k, v in params.items()})
-    out.update({"buffer." + k: v for k, v in buffers.items()})
-    out["x"] = x
-    if state is not None:
-        out.update({"x0." + k: v for k, v in state.items()})
-    if dt is not None:
-        out["dt"] = dt
-    if resets is not None:
-        out["resets"] = resets
-    out["y"] = y.astype(f32)
-    out.update({"xL." + k: v if v.dtype == np.int64 else v.astype(f32) for k, v in last.items()})
-    out["parameter_count"] = np.array(sum(v.size for v in params.values()), np.int64)
-    return out
+    start = {"x0." + k: v for k, v in (state or {}).items()}
+    return pack(config, params, buffers, x, y, last, **start, dt=dt, resets=resets)
 
 
 # -------------------------------------------------------------------------- special goldens
@@ -465,8 +495,11 @@ def main():
     check_counts()
     print(f"{'file':<24}{'bytes':>8}{'arrays':>8}{'params':>8}  x shape / rms(y) / max|y|")
     builders = {"hippo": build_hippo, "discretize": build_discretize}
-    for name in [*CASES, *builders]:
-        data = builders[name]() if name in builders else build_case(name)
+    for name in [*CASES, *FRAME_CASES, *builders]:
+        if name in builders:
+            data = builders[name]()
+        else:
+            data = build_frame_case(name) if name in FRAME_CASES else build_case(name)
         path = os.path.join(target, name + ".npz")
         np.savez(path, **data)
         size = os.path.getsize(path)
