@@ -44,10 +44,7 @@ at::Tensor SqueezeExciteImpl::forward(const at::Tensor& x) {
 ActivationBlockImpl::ActivationBlockImpl(const BlockOptions& options, const Stream& stream) : options_(options) {
   const int64_t C = options.channels;
   ops::require("activation_block", C > 0, "channels must be positive, got {}", C);
-  if (options.kind != BlockKind::half_glu) {
-    ops::require("activation_block", options.groups > 0 && C % options.groups == 0,
-                 "groups must divide the {} channels, got {}; set groups to a divisor of {}", C, options.groups, C);
-  }
+  if (options.kind != BlockKind::half_glu) options_.groups = fitting_groups(C, options.groups);
   const auto conv = [&](const char* label) { return Conv(C, C, options.kernel, stream.split(label)); };
   switch (options.kind) {
     case BlockKind::resnet:

@@ -2,6 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "convssm/base/log.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
@@ -10,14 +16,16 @@
 
 namespace convssm::nn {
 
-ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream) {
+ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream, bool with_bias) {
   ops::require("Conv", in > 0 && out > 0 && kernel > 0,
                "channels and kernel must be positive, got in {}, out {}, kernel {}", in, out, kernel);
   weight = register_parameter("weight", ssm::lecun_normal({out, in, kernel, kernel}, in * kernel * kernel, stream));
-  bias = register_parameter("bias", at::zeros({out}));
+  if (with_bias) bias = register_parameter("bias", at::zeros({out}));
 }
 
-at::Tensor ConvImpl::forward(const at::Tensor& x) { return ops::conv2d(x, weight, bias); }
+at::Tensor ConvImpl::forward(const at::Tensor& x) {
+  return ops::conv2d(x, weight, bias.defined() ? c10::make_optional(bias) : c10::nullopt);
+}
 
 DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale, bool truncated) {
   ops::require("Dense", in > 0 && out > 0, "channels must be positive, got in {}, out {}", in, out);
@@ -41,6 +49,20 @@ at::Tensor NormImpl::layer_norm(const at::Tensor& x) { return ops::layer_norm(x,
 
 at::Tensor NormImpl::add_layer_norm(const at::Tensor& x, const at::Tensor& y) {
   return ops::add_layer_norm(x, y, weight, bias);
+}
+
+int64_t fitting_groups(int64_t channels, int64_t wanted) {
+  ops::require("group_norm", channels > 0 && wanted > 0, "channels and groups must be positive, got {} and {}",
+               channels, wanted);
+  int64_t groups = std::min(channels, wanted);
+  while (channels % groups != 0) --groups;
+  static std::mutex mutex;
+  static std::set<std::pair<int64_t, int64_t>> told;
+  const std::lock_guard lock(mutex);
+  if (groups != wanted && told.insert({channels, wanted}).second) {
+    log_info("group norm: {} groups for {} channels, which {} does not divide", groups, channels, wanted);
+  }
+  return groups;
 }
 
 ParameterVersion version_of(const at::Tensor& parameter) {

@@ -9,10 +9,10 @@
 
 namespace convssm::nn {
 
-// ops::conv2d with `weight` [out,in,k,k] (lecun normal) and `bias` [out] (zero).
+// ops::conv2d with `weight` [out,in,k,k] (lecun normal) and `bias` [out] (zero; undefined without one).
 class ConvImpl : public torch::nn::Module {
  public:
-  ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream);
+  ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream, bool with_bias = true);
   at::Tensor forward(const at::Tensor& x);
   at::Tensor weight, bias;
 };
@@ -38,6 +38,10 @@ class NormImpl : public torch::nn::Module {
   at::Tensor weight, bias;
 };
 TORCH_MODULE(Norm);
+
+// The number of groups for a group norm of these channels: `wanted` if it divides them, else the largest divisor below
+// it, with a message to the user that says so (once per number of channels).
+int64_t fitting_groups(int64_t channels, int64_t wanted);
 
 // What changes when parameters do: for each its memory and version. Writing through `.data()` changes neither, which is
 // why whoever keeps something for a version forgets it when gradients are on and when train() or eval() is called.

@@ -28,7 +28,7 @@ TEST(BadUse, Options) {
   expect_error(make({.features = 32, .state_size = 8, .kernel_b = 0}), {"kernels", "B 0"});
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0}), {"dt_min", "0"});
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0.2, .dt_max = 0.1}), {"dt_min", "0.2"});
-  expect_error(make({.features = 24, .state_size = 8}), {"groups", "24", "32"});
+  expect_error(make({.features = 24, .state_size = 8, .groups = 0}), {"groups", "24", "0"});
   expect_error([] { S5 core(S5Options{.features = -1, .state_size = 8}); }, {"[S5]", "features", "-1"});
   expect_error([] { S5 core(S5Options{.features = 8, .state_size = 5}); }, {"even", "5"});
 }

@@ -1,0 +1,105 @@
+#include "convssm/nn/frame_coder.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/modules/container/modulelist.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/base/option_reader.h"
+#include "convssm/ops/check.h"
+
+namespace convssm::nn {
+namespace {
+
+void check(const char* owner, const CoderOptions& o) {
+  ops::require(owner, !o.depths.empty() && o.depths.size() <= 8,
+               "depths must be a list of 1 to 8 channel counts, got {}", o.depths.size());
+  for (const int64_t depth : o.depths) ops::require(owner, depth > 0, "depths must be positive, got {}", depth);
+  ops::require(owner, o.blocks > 0, "blocks must be positive, got {}", o.blocks);
+  ops::require(owner, o.groups > 0, "groups must be positive, got {}", o.groups);
+}
+
+// Adds `count` blocks that end with `depth` channels to a list; `channels` becomes `depth`.
+std::vector<ResBlock> add_blocks(torch::nn::ModuleListImpl& list, int64_t count, int64_t& channels, int64_t depth,
+                                 int64_t groups, const Stream& stream) {
+  std::vector<ResBlock> blocks;
+  for (int64_t i = 0; i < count; ++i) {
+    blocks.emplace_back(channels, depth, groups, stream.split("block", list.size()));
+    list.push_back(blocks.back());
+    channels = depth;
+  }
+  return blocks;
+}
+
+at::Tensor double_size(const at::Tensor& x) { return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)}); }
+
+}  // namespace
+
+CoderOptions CoderOptions::from_json(const char* owner, const nlohmann::json& json) {
+  CoderOptions o;
+  OptionReader read(owner, json);
+  read("depths", o.depths);
+  read("blocks", o.blocks);
+  read("groups", o.groups);
+  read.finish();
+  check(owner, o);
+  return o;
+}
+
+ResBlockImpl::ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream)
+    : groups1_(fitting_groups(in, groups)), groups2_(fitting_groups(out, groups)) {
+  norm1_ = register_module("norm1", Norm(in));
+  conv1_ = register_module("conv1", Conv(in, out, 3, stream.split("conv1")));
+  norm2_ = register_module("norm2", Norm(out));
+  conv2_ = register_module("conv2", Conv(out, out, 3, stream.split("conv2")));
+  if (in != out) shortcut_ = register_module("shortcut", Conv(in, out, 1, stream.split("shortcut"), false));
+}
+
+at::Tensor ResBlockImpl::forward(const at::Tensor& x) {
+  const at::Tensor h = conv1_(norm1_->group_norm(x, groups1_, ops::Activation::elu));
+  const at::Tensor r = conv2_(norm2_->group_norm(h, groups2_, ops::Activation::elu));
+  return at::add(shortcut_ ? shortcut_(x) : x, r, 0.1);
+}
+
+EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream) {
+  check("encoder", options);
+  int64_t channels = options.depths[0];
+  first_ = register_module("first", Conv(in, channels, 3, stream.split("first")));
+  auto list = register_module("blocks", torch::nn::ModuleList());
+  for (size_t i = 0; i < options.depths.size(); ++i) {
+    const int64_t count = i == 0 ? 1 : options.blocks;
+    levels_.push_back(add_blocks(*list, count, channels, options.depths[i], options.groups, stream));
+  }
+}
+
+at::Tensor EncoderImpl::forward(const at::Tensor& x) {
+  at::Tensor h = first_(x);
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (i > 0) h = at::avg_pool2d(h, 2, 2);
+    for (auto& block : levels_[i]) h = block(h);
+  }
+  return h;
+}
+
+DecoderImpl::DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, const Stream& stream) {
+  check("decoder", options);
+  int64_t channels = options.depths[0];
+  first_ = register_module("first", Conv(in, channels, 3, stream.split("first")));
+  auto list = register_module("blocks", torch::nn::ModuleList());
+  for (size_t i = options.depths.size(); i-- > 0;) {
+    levels_.push_back(add_blocks(*list, options.blocks, channels, options.depths[i], options.groups, stream));
+  }
+  norm_ = register_module("norm", Norm(channels));
+  last_ = register_module("last", Dense(channels, out, stream.split("last")));
+}
+
+at::Tensor DecoderImpl::forward(const at::Tensor& x) {
+  at::Tensor h = first_(x);
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (i > 0) h = double_size(h);
+    for (auto& block : levels_[i]) h = block(h);
+  }
+  return last_(norm_->layer_norm(h));
+}
+
+}  // namespace convssm::nn

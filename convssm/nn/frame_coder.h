@@ -1,0 +1,65 @@
+// The encoder and decoder of frames that all models share, applied frame by frame: ResNet blocks between resolutions.
+//   ResBlock(d)   out = s + 0.1 h,  s = x (1x1 convolution if the channels change),
+//                 h = Conv(elu(GN(Conv(elu(GN(x))))))
+//   Encoder       Conv -> ResBlock(d_0) -> per further depth: 2x2 average pool, blocks x ResBlock(d_i)
+//   Decoder       Conv to d_0 -> per depth from the last to d_1: blocks x ResBlock, nearest 2x -> blocks x ResBlock(d_0)
+//                 -> LayerNorm -> Dense
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "convssm/nn/modules.h"
+
+namespace convssm::nn {
+
+struct CoderOptions {
+  std::vector<int64_t> depths = {64, 128, 256};  // channels, from the finest resolution to the coarsest
+  int64_t blocks = 1;                            // ResNet blocks per resolution
+  int64_t groups = 32;                           // of the group norms; fewer where it does not divide the channels
+
+  // From {"depths": [64, 128], "blocks": 1, "groups": 32}; `owner` is named in errors. Unknown keys are errors.
+  static CoderOptions from_json(const char* owner, const nlohmann::json& json);
+  int64_t scale() const { return int64_t{1} << (depths.size() - 1); }  // frame size / latent size
+};
+
+class ResBlockImpl : public torch::nn::Module {
+ public:
+  ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream);
+  at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,out,H,W]
+
+ private:
+  int64_t groups1_, groups2_;
+  Norm norm1_{nullptr}, norm2_{nullptr};
+  Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
+};
+TORCH_MODULE(ResBlock);
+
+class EncoderImpl : public torch::nn::Module {
+ public:
+  EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream);
+  at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,d_n,H/scale,W/scale]; H and W multiples of the scale
+
+ private:
+  Conv first_{nullptr};
+  std::vector<std::vector<ResBlock>> levels_;
+};
+TORCH_MODULE(Encoder);
+
+class DecoderImpl : public torch::nn::Module {
+ public:
+  DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, const Stream& stream);
+  at::Tensor forward(const at::Tensor& x);  // [N,in,h,w] -> [N,out,h*scale,w*scale]
+
+ private:
+  Conv first_{nullptr};
+  std::vector<std::vector<ResBlock>> levels_;  // from the coarsest
+  Norm norm_{nullptr};
+  Dense last_{nullptr};
+};
+TORCH_MODULE(Decoder);
+
+}  // namespace convssm::nn

@@ -1,0 +1,174 @@
+// The pixel predictor against an independent NumPy computation (tools/golden/make_pixel.py), and its laws.
+#include "convssm/models/pixel_predictor.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "convssm/io/npz.h"
+#include "convssm/io/tensor.h"
+#include "convssm/models/registry.h"
+#include "convssm/models/rollout.h"
+#include "tests/support.h"
+
+namespace convssm::models {
+namespace {
+
+using testing::distance;
+using testing::expect_error;
+using testing::randn;
+
+const std::filesystem::path kFolder = std::filesystem::path(CONVSSM_SOURCE_DIR) / "tests" / "golden";
+
+struct Golden {
+  io::NpzFile file;
+  nlohmann::json config;
+  std::shared_ptr<Model> model;
+
+  explicit Golden(const std::string& name) : file((kFolder / (name + ".npz")).string()) {
+    const auto text = file.read("config");
+    const auto bytes = text.values<uint8_t>();
+    config = nlohmann::json::parse(bytes.begin(), bytes.end());
+    const nlohmann::json coder = {{"depths", config["depths"]}, {"blocks", config["blocks"]}};
+    const nlohmann::json options = {{"encoder", coder},
+                                    {"decoder", coder},
+                                    {"core", config["core"]},
+                                    {"actions", config["actions"]},
+                                    {"action_features", config["action_features"]},
+                                    {"loss_weight", config["loss_weight"]}};
+    model = make_model(options, {config["channels"], config["height"], config["width"]});
+    load_parameters();
+  }
+
+  void load_parameters() {
+    torch::NoGradGuard no_grad;
+    size_t in_file = 0;
+    for (const auto& name : file.names()) in_file += name.starts_with("param.");
+    EXPECT_EQ(model->named_parameters().size(), in_file);
+    for (auto& item : model->named_parameters()) item.value().copy_(read("param." + item.key()));
+    model->to(at::kDouble);
+  }
+
+  at::Tensor read(const std::string& name) const { return io::to_tensor(file.read(name)); }
+  at::Tensor video() const { return read("video").to(at::kDouble); }
+  at::Tensor actions(int64_t frames) const { return read("actions").slice(1, 0, frames).contiguous(); }
+  double number(const std::string& name) const { return read(name).item<double>(); }
+};
+
+class GoldenPixel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenPixel, LossAndItsParts) {
+  Golden golden(GetParam());
+  const at::Tensor video = golden.video();
+  const LossOutput out = golden.model->loss(video, golden.actions(video.size(1)));
+  EXPECT_NEAR(out.loss.item<double>(), golden.number("loss"), 1e-9 * golden.number("loss"));
+  ASSERT_EQ(out.parts.size(), 2u);
+  for (const auto& [name, value] : out.parts) EXPECT_NEAR(value.item<double>(), golden.number(name), 1e-9) << name;
+  EXPECT_EQ(parameter_count(*golden.model), golden.read("parameter_count").item<int64_t>());
+}
+
+TEST_P(GoldenPixel, RolloutFeedsItsOwnFrames) {
+  Golden golden(GetParam());
+  const int64_t K = golden.read("context").item<int64_t>();
+  const at::Tensor expected = golden.read("rollout").to(at::kDouble);
+  const int64_t N = expected.size(1);
+  const at::Tensor found = rollout(*golden.model, golden.video().slice(1, 0, K), golden.actions(K + N), N);
+  EXPECT_LT(distance(found, expected), 1e-6);
+}
+
+TEST_P(GoldenPixel, TheSameInFloat32) {
+  Golden golden(GetParam());
+  golden.model->to(at::kFloat);
+  const at::Tensor video = golden.read("video");
+  const double loss = golden.model->loss(video, golden.actions(video.size(1))).loss.item<double>();
+  EXPECT_NEAR(loss, golden.number("loss"), 2e-6 * golden.number("loss"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenPixel, ::testing::Values("pixel_plain", "pixel_odd", "pixel_flat"),
+                         [](const auto& i) { return i.param; });
+
+TEST(PixelPredictor, AContextInPiecesIsTheSameContext) {
+  torch::NoGradGuard no_grad;
+  Golden golden("pixel_odd");
+  const at::Tensor video = golden.video(), actions = golden.actions(6);
+  const State whole = golden.model->start(video, actions.slice(1, 0, 5));
+  for (int64_t cut = 1; cut < 5; ++cut) {
+    State state = golden.model->start(video.slice(1, 0, cut), actions.slice(1, 0, cut));
+    state = golden.model->start(video.slice(1, cut), actions.slice(1, cut, 5), state);
+    const at::Tensor next = golden.model->next(state, actions.select(1, 5)).frame;
+    EXPECT_LT(distance(next, golden.model->next(whole, actions.select(1, 5)).frame), 1e-12) << cut;
+  }
+}
+
+TEST(PixelPredictor, NextGivesWhatTheLossSaw) {
+  torch::NoGradGuard no_grad;
+  Golden golden("pixel_plain");
+  const at::Tensor video = golden.video();
+  const at::Tensor expected = golden.read("prediction").to(at::kDouble);
+  for (int64_t k = 1; k < 5; ++k) {
+    const State state = golden.model->start(video.slice(1, 0, k), {});
+    EXPECT_LT(distance(golden.model->next(state, {}).frame, expected.select(1, k - 1)), 1e-6) << k;
+  }
+}
+
+TEST(PixelPredictor, FramesOfAnySizeAndChannels) {
+  torch::NoGradGuard no_grad;
+  const nlohmann::json coder = {{"depths", {4, 8, 8}}};
+  const nlohmann::json options = {
+      {"encoder", coder}, {"decoder", coder}, {"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}}}};
+  for (const auto& [C, H, W] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {5, 7, 30}, {2, 16, 3}}) {
+    const auto model = make_model(options, {C, H, W});
+    const at::Tensor video = randn({2, 3, C, H, W}, 1).to(at::kFloat).tanh();
+    EXPECT_TRUE(std::isfinite(model->loss(video, {}).loss.item<double>()));
+    const at::Tensor future = rollout(*model, video, {}, 2);
+    EXPECT_EQ(future.sizes(), (std::vector<int64_t>{2, 2, C, H, W}));
+    EXPECT_LE(testing::max_abs(future), 1);
+  }
+}
+
+TEST(PixelPredictor, ExplainsWrongUse) {
+  const nlohmann::json options = {{"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}}},
+                                  {"encoder", {{"depths", {4, 8}}}},
+                                  {"decoder", {{"depths", {4, 8}}}}};
+  const auto model = make_model(options, {1, 8, 8});
+  const at::Tensor video = at::zeros({1, 3, 1, 8, 8});
+  expect_error([&] { model->loss(video.slice(1, 0, 1), {}); }, {"at least 2 frames", "1"});
+  expect_error([&] { model->loss(at::zeros({1, 3, 3, 8, 8}), {}); }, {"[B,T,1,8,8]", "[1,3,3,8,8]"});
+  expect_error([&] { model->loss(video, at::full({1, 3}, 1, at::kLong)); }, {"actions", "below 1"});
+  expect_error([&] { model->loss(video, at::zeros({1, 2}, at::kLong)); }, {"actions", "[1,3]", "[1,2]"});
+  expect_error([&] { model->next({}, {}); }, {"state", "start()"});
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json changed = options;
+    changed[key] = value;
+    return [=] { make_model(changed, {1, 8, 8}); };
+  };
+  expect_error(with("encodr", {}), {"encodr", "did you mean 'encoder'"});
+  expect_error(with("name", "pixle"), {"pixle", "pixel"});
+  expect_error(with("core", {{"features", 8}}), {"core", "name"});
+  expect_error(with("core", {{"name", "convs6"}, {"features", 8}}), {"convs6", "convs5"});
+  expect_error(with("decoder", {{"depths", {4}}}), {"encoder", "decoder", "2", "1"});
+  expect_error(with("loss_weight", 2), {"loss_weight", "2"});
+  expect_error(with("actions", -1), {"actions", "-1"});
+}
+
+TEST(PixelPredictor, TheSameSeedGivesTheSameModel) {
+  const auto make = [](uint64_t seed) {
+    return make_model({{"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}}},
+                       {"encoder", {{"depths", {4, 8}}}},
+                       {"decoder", {{"depths", {4, 8}}}},
+                       {"seed", seed}},
+                      {1, 8, 8});
+  };
+  const auto a = make(1u), b = make(1u), c = make(2u);
+  bool differs = false;
+  for (size_t i = 0; i < a->parameters().size(); ++i) {
+    EXPECT_TRUE(a->parameters()[i].equal(b->parameters()[i]));
+    differs = differs || !a->parameters()[i].equal(c->parameters()[i]);
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace convssm::models
