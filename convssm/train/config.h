@@ -1,0 +1,31 @@
+// A run in one file: `seed`, and the sections `model`, `data`, `train` and `evaluate`. Read strictly: a key that nobody
+// knows is an error that names the nearest known one.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "convssm/data/dataset.h"
+#include "convssm/models/model.h"
+#include "convssm/train/options.h"
+
+namespace convssm::train {
+
+struct Config {
+  uint64_t seed = 1;  // of initial values and the order of clips
+  nlohmann::json model = nlohmann::json::object(), data = nlohmann::json::object();
+  nlohmann::json evaluate = nlohmann::json::object();  // read by the evaluation
+  TrainOptions train;
+
+  static Config from_json(const nlohmann::json& json);
+  nlohmann::json to_json() const;  // with what was left to its default in `train`
+};
+
+// `data.seed` (default 1) makes the clips, so that other seeds of a run see the same data.
+std::shared_ptr<const data::Dataset> make_dataset(const Config& config);
+std::shared_ptr<models::Model> make_model(const Config& config, const data::FrameFormat& frames);
+
+// The keys in which two configs differ, as "train.lr: 0.001 -> 0.0005".
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& after);
+
+}  // namespace convssm::train

@@ -1,0 +1,91 @@
+#include "convssm/train/memory_estimate.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "convssm/base/error.h"
+#include "convssm/base/memory.h"
+#include "convssm/ops/memory_meter.h"
+#include "convssm/train/gradients.h"
+
+namespace convssm::train {
+namespace {
+
+// Memory that libraries take beside tensors, and fragments: measured runs stay below this factor.
+constexpr double kSlack = 1.15;
+
+uint64_t state_bytes(const models::State& state) {
+  uint64_t bytes = 0;
+  for (const auto& [name, value] : state.items()) bytes += value.nbytes();
+  return bytes;
+}
+
+uint64_t peak_of(models::Model& model, int64_t frames, int64_t channels, int64_t height, int64_t width) {
+  const at::Tensor video = at::zeros({1, frames, channels, height, width});
+  ops::MemoryMeter meter;
+  add_gradients(model, video, {}, 0);
+  return meter.peak();
+}
+
+int64_t frames_at_once(const TrainOptions& o) {
+  return o.chunk_frames > 0 ? std::min(o.chunk_frames, o.frames - 1) : o.frames - 1;
+}
+
+}  // namespace
+
+uint64_t MemoryEstimate::total(const TrainOptions& o) const {
+  const double clips = static_cast<double>(o.batch / o.accumulate), frames = static_cast<double>(frames_at_once(o));
+  const double cuts = static_cast<double>(o.frames - 1) / frames;
+  const double kept = clips * (frames * static_cast<double>(per_frame) + frames * frames * per_pair);
+  return static_cast<uint64_t>(static_cast<double>(fixed) +
+                               kSlack * (kept + clips * cuts * static_cast<double>(state)));
+}
+
+MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width) {
+  const uint64_t parameters = 4 * models::parameter_count(model);
+  model.zero_grad();
+  peak_of(model, 2, channels, height, width);  // makes the gradients, which then stay
+  const uint64_t three = peak_of(model, 4, channels, height, width), seven = peak_of(model, 8, channels, height, width);
+  MemoryEstimate estimate;
+  estimate.per_frame = seven > three ? (seven - three) / 4 : seven;
+  estimate.fixed = 4 * parameters + (three > 3 * estimate.per_frame ? three - 3 * estimate.per_frame : 0);
+  estimate.per_pair = model.pair_bytes();
+  {
+    at::NoGradGuard no_grad;
+    estimate.state = state_bytes(model.loss(at::zeros({1, 2, channels, height, width}), {}).state);
+  }
+  model.zero_grad();
+  return estimate;
+}
+
+std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, bool constant_state,
+                         uint64_t available) {
+  const uint64_t need = estimate.total(o);
+  const std::string text = fmt::format(
+      "a step takes about {}: {} for the model, {} per frame in memory ({} clips x {} frames)", format_bytes(need),
+      format_bytes(estimate.fixed), format_bytes(estimate.per_frame), o.batch / o.accumulate, frames_at_once(o));
+  if (need <= available) return text;
+
+  TrainOptions smaller = o;
+  std::string advice;
+  smaller.accumulate = o.batch;
+  if (estimate.total(smaller) <= available) advice = fmt::format("train.accumulate={}", o.batch);
+  while (advice.empty() && constant_state && frames_at_once(smaller) > 1) {
+    smaller.chunk_frames = frames_at_once(smaller) / 2;
+    if (estimate.total(smaller) > available) continue;
+    advice = fmt::format("train.accumulate={} train.chunk_frames={}", o.batch, smaller.chunk_frames);
+    if (estimate.total([&] {
+          auto c = smaller;
+          c.accumulate = o.accumulate;
+          return c;
+        }()) <= available) {
+      advice = fmt::format("train.chunk_frames={}", smaller.chunk_frames);
+    }
+  }
+  if (advice.empty()) advice = "a smaller model, shorter clips (train.frames) or a smaller batch (train.batch)";
+  fail(ErrorKind::usage, "{}, but only {} are available. This would fit, with the same gradients: {}", text,
+       format_bytes(available), advice);
+}
+
+}  // namespace convssm::train

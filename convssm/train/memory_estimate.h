@@ -1,0 +1,30 @@
+// How much memory a training step will take, found by running the model on very short clips and extrapolating:
+// what is kept for the gradients grows with the frames in memory at once, and for attention with their square.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convssm/models/model.h"
+#include "convssm/train/options.h"
+
+namespace convssm::train {
+
+struct MemoryEstimate {
+  uint64_t fixed = 0;      // parameters, gradients, moments, scratch
+  uint64_t per_frame = 0;  // of one clip
+  double per_pair = 0;     // of frames of one clip
+  uint64_t state = 0;      // of one clip, at one cut between pieces
+
+  // The most that a step with these options holds.
+  uint64_t total(const TrainOptions& options) const;
+};
+
+// Runs the model forward and backward on clips of 4 and 8 frames [channels,height,width]; leaves no gradients.
+MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width);
+
+// Says what a step will take; Error(usage) with advice if that is more than `available` bytes.
+std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& options, bool constant_state,
+                         uint64_t available);
+
+}  // namespace convssm::train

@@ -1,0 +1,111 @@
+#include "convssm/train/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "convssm/base/error.h"
+#include "convssm/base/option_reader.h"
+
+namespace convssm::train {
+namespace {
+
+Schedule parse_schedule(const std::string& text) {
+  if (text == "cosine") return Schedule::cosine;
+  if (text == "cosine_short") return Schedule::cosine_short;
+  if (text == "constant") return Schedule::constant;
+  fail(ErrorKind::usage, "[train] schedule must be cosine, cosine_short or constant, got '{}'", text);
+}
+
+const char* name(Schedule schedule) {
+  if (schedule == Schedule::cosine) return "cosine";
+  return schedule == Schedule::constant ? "constant" : "cosine_short";
+}
+
+void require(bool condition, const char* option, const char* expected, auto found) {
+  if (!condition) fail(ErrorKind::usage, "[train] {} must be {}, got {}", option, expected, found);
+}
+
+void check(const TrainOptions& o) {
+  require(o.steps > 0, "steps", "positive", o.steps);
+  require(o.batch > 0, "batch", "positive", o.batch);
+  require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
+  require(o.chunk_frames >= 0, "chunk_frames", "0 or positive", o.chunk_frames);
+  require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
+  require(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
+  require(o.warmup >= 0 && o.warmup <= o.steps, "warmup", "between 0 and steps", o.warmup);
+  require(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
+  require(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
+  require(o.eps > 0, "eps", "positive", o.eps);
+  require(o.weight_decay >= 0, "weight_decay", "0 or positive", o.weight_decay);
+  require(o.clip_norm >= 0, "clip_norm", "0 or positive", o.clip_norm);
+  require(o.action_dropout >= 0 && o.action_dropout <= 1, "action_dropout", "in [0,1]", o.action_dropout);
+  require(o.workers >= 0 && o.workers <= 64, "workers", "between 0 and 64", o.workers);
+  require(o.log_interval > 0, "log_interval", "positive", o.log_interval);
+  require(o.save_interval >= 0, "save_interval", "0 or positive", o.save_interval);
+  require(o.sample_interval >= 0, "sample_interval", "0 or positive", o.sample_interval);
+  require(o.keep_last > 0, "keep_last", "positive", o.keep_last);
+  require(o.keep_every >= 0, "keep_every", "0 or positive", o.keep_every);
+  require(o.sample_clips > 0, "sample_clips", "positive", o.sample_clips);
+  require(o.sample_context >= 0, "sample_context", "0 or positive", o.sample_context);
+  require(o.sample_frames >= 0, "sample_frames", "0 or positive", o.sample_frames);
+}
+
+// One list of the options for both directions: `f` sees every name and member.
+template <typename Options, typename F>
+void for_each_number(Options& o, const F& f) {
+  f("steps", o.steps);
+  f("batch", o.batch);
+  f("frames", o.frames);
+  f("chunk_frames", o.chunk_frames);
+  f("accumulate", o.accumulate);
+  f("lr", o.lr);
+  f("warmup", o.warmup);
+  f("beta1", o.beta1);
+  f("beta2", o.beta2);
+  f("eps", o.eps);
+  f("weight_decay", o.weight_decay);
+  f("clip_norm", o.clip_norm);
+  f("action_dropout", o.action_dropout);
+  f("workers", o.workers);
+  f("log_interval", o.log_interval);
+  f("save_interval", o.save_interval);
+  f("sample_interval", o.sample_interval);
+  f("keep_last", o.keep_last);
+  f("keep_every", o.keep_every);
+  f("sample_clips", o.sample_clips);
+  f("sample_context", o.sample_context);
+  f("sample_frames", o.sample_frames);
+}
+
+}  // namespace
+
+TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
+  TrainOptions o;
+  OptionReader read("train", json);
+  for_each_number(o, [&](const char* key, auto& value) { read(key, value); });
+  read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
+  read.finish();
+  if (o.sample_context == 0) o.sample_context = std::max<int64_t>(1, o.frames / 3);
+  if (o.sample_frames == 0) o.sample_frames = std::max<int64_t>(1, o.frames - o.sample_context);
+  check(o);
+  return o;
+}
+
+nlohmann::json TrainOptions::to_json() const {
+  nlohmann::json json = {{"schedule", name(schedule)}};
+  for_each_number(*this, [&](const char* key, const auto& value) { json[key] = value; });
+  return json;
+}
+
+double learning_rate(const TrainOptions& o, int64_t step) {
+  if (step < o.warmup) return o.lr * static_cast<double>(step) / static_cast<double>(o.warmup);
+  if (o.schedule == Schedule::constant) return o.lr;
+  const int64_t length = o.steps - (o.schedule == Schedule::cosine ? o.warmup : 2 * o.warmup);
+  if (length <= 0) return 0;
+  const double part = static_cast<double>(std::min(step - o.warmup, length)) / static_cast<double>(length);
+  return o.lr * 0.5 * (1 + std::cos(std::numbers::pi * part));
+}
+
+}  // namespace convssm::train

@@ -1,0 +1,39 @@
+// The `train` section of a config: everything about the training of a model but the model and the data.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace convssm::train {
+
+// Learning rate over the steps, counted from 0: linear from 0 over the warm-up, then
+//   cosine        half a cosine to 0 at the last step (the paper's)
+//   cosine_short  the same, but it ends `warmup` steps before the last one and stays 0 (what the public code does)
+//   constant
+enum class Schedule { cosine, cosine_short, constant };
+
+struct TrainOptions {
+  int64_t steps = 300000;
+  int64_t batch = 8;         // clips per update
+  int64_t frames = 300;      // of a clip
+  int64_t chunk_frames = 0;  // frames that are in memory at once, with exact gradients; 0: all
+  int64_t accumulate = 1;    // a batch is run in this many parts, whose gradients are summed
+  double lr = 1e-3;
+  int64_t warmup = 5000;
+  Schedule schedule = Schedule::cosine;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 1e-5;
+  double clip_norm = 0;       // the gradient is scaled down to this norm; 0: never
+  double action_dropout = 0;  // probability that a clip loses its actions
+  int64_t workers = 1;        // threads that make batches ahead of time
+  int64_t log_interval = 100, save_interval = 2000, sample_interval = 2000;  // in steps; 0: never (save: at the end)
+  int64_t keep_last = 3, keep_every = 20000;                                 // checkpoints that stay
+  int64_t sample_clips = 8, sample_context = 0, sample_frames = 0;  // of validation; 0: a third of a clip, the rest
+
+  static TrainOptions from_json(const nlohmann::json& json);
+  nlohmann::json to_json() const;  // all of them
+};
+
+double learning_rate(const TrainOptions& options, int64_t step);
+
+}  // namespace convssm::train

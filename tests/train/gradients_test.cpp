@@ -1,0 +1,92 @@
+// Training in pieces gives the gradients of the whole clip, for every core whose state does not grow.
+#include "convssm/train/gradients.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/models/registry.h"
+#include "tests/support.h"
+
+namespace convssm::train {
+namespace {
+
+using testing::distance;
+using testing::randn;
+
+struct Subject {
+  const char* label;
+  nlohmann::json core;
+};
+
+const std::vector<Subject> kSubjects = {
+    {"convs5", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}}},
+    {"gaussian", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}, {"init", "gaussian"}}},
+    {"convlstm", {{"name", "convlstm"}, {"features", 8}, {"layers", 2}}},
+    {"convgru", {{"name", "convgru"}, {"features", 8}, {"layers", 2}}},
+    {"s5", {{"name", "s5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}, {"out_features", 8}}},
+    {"performer", {{"name", "performer"}, {"features", 8}, {"heads", 2}, {"layers", 2}, {"out_features", 8}}},
+    {"transformer",
+     {{"name", "transformer"}, {"features", 8}, {"heads", 2}, {"layers", 2}, {"out_features", 8}, {"window", 4}}},
+};
+
+std::shared_ptr<models::Model> make(const nlohmann::json& core) {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  return models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", 3}}, {1, 8, 8});
+}
+
+std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValues& values) {
+  const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(model.parameters()[0].scalar_type()).tanh();
+  const at::Tensor actions = at::arange(22, at::kLong).view({2, 11}).remainder(4) - 1;
+  for (const at::Tensor& p : model.parameters()) p.mutable_grad() = at::Tensor();
+  values = add_gradients(model, video, actions, chunk, 0.5);
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& p : model.parameters()) {
+    copies.push_back(p.grad().defined() ? p.grad().clone() : at::zeros_like(p));
+  }
+  return copies;
+}
+
+class Chunked : public ::testing::TestWithParam<Subject> {};
+
+TEST_P(Chunked, GradientsEqualThoseOfTheWholeClip) {
+  const auto model = make(GetParam().core);
+  ASSERT_TRUE(model->constant_state());
+  for (const auto& [type, bound] :
+       std::vector<std::pair<at::ScalarType, double>>{{at::kFloat, 2e-4}, {at::kDouble, 1e-9}}) {
+    model->to(type);
+    LossValues whole_values, values;
+    const auto whole = gradients(*model, 0, whole_values);
+    double largest = 0;
+    for (const auto& g : whole) largest = std::max(largest, testing::max_abs(g));
+    EXPECT_GT(largest, 1e-3);
+    for (const int64_t chunk : {1, 3, 5, 10, 99}) {
+      const auto pieces = gradients(*model, chunk, values);
+      EXPECT_NEAR(values.loss, whole_values.loss, bound * whole_values.loss) << chunk;
+      for (size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_LT(distance(pieces[i], whole[i]), bound * std::max(0.01 * largest, testing::max_abs(whole[i])))
+            << model->named_parameters()[i].key() << ", pieces of " << chunk;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCores, Chunked, ::testing::ValuesIn(kSubjects),
+                         [](const auto& i) { return i.param.label; });
+
+TEST(Gradients, AddUpWithTheirWeight) {
+  const auto model = make(kSubjects[0].core);
+  LossValues values;
+  const auto half = gradients(*model, 0, values);
+  const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(at::kFloat).tanh();
+  const at::Tensor actions = at::arange(22, at::kLong).view({2, 11}).remainder(4) - 1;
+  add_gradients(*model, video, actions, 0, 0.5);
+  for (size_t i = 0; i < half.size(); ++i) {
+    const at::Tensor found = model->parameters()[i].grad();
+    EXPECT_LT(distance(found, 2 * half[i]), 1e-4 * std::max(1e-3, testing::max_abs(half[i])));
+  }
+}
+
+}  // namespace
+}  // namespace convssm::train

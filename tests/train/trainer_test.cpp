@@ -1,0 +1,166 @@
+// The training loop: it learns, it is a function of its config, it goes on exactly, it survives bad steps.
+#include "convssm/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "convssm/models/checkpoint.h"
+#include "convssm/ops/memory_meter.h"
+#include "convssm/train/memory_estimate.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/support.h"
+
+namespace convssm::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+
+nlohmann::json tiny() {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  return {{"model",
+           {{"encoder", coder},
+            {"decoder", coder},
+            {"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 1}}}}},
+          {"data", {{"name", "moving-mnist"}, {"digits", 1}, {"image_size", 12}, {"digit_size", 8}, {"clips", 20}}},
+          {"train",
+           {{"steps", 12},
+            {"batch", 2},
+            {"frames", 6},
+            {"warmup", 2},
+            {"log_interval", 3},
+            {"save_interval", 5},
+            {"sample_interval", 6},
+            {"sample_clips", 2},
+            {"workers", 2}}}};
+}
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The log without what a clock decides.
+std::vector<nlohmann::json> scores(const std::string& run) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream in(run + "/log.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(nlohmann::json::parse(line));
+    lines.back().erase("seconds");
+    lines.back().erase("frames_per_second");
+  }
+  return lines;
+}
+
+Outcome train(const nlohmann::json& json, const std::string& run, bool resume = false) {
+  RunFolder folder(run);
+  Trainer trainer(Config::from_json(json), folder, resume);
+  const StopRequest stop;
+  return trainer.run(stop);
+}
+
+TEST(Trainer, LeavesACompleteRunFolder) {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path("run");
+  EXPECT_EQ(train(tiny(), run), Outcome::finished);
+  for (const char* file : {"config.yaml", "log.jsonl", "status.json", "checkpoints/step-000012.safetensors",
+                           "checkpoints/step-000012.json", "samples/step-000006.gif", "samples/step-000012.png"}) {
+    EXPECT_TRUE(fs::exists(run + "/" + file)) << file;
+  }
+  EXPECT_FALSE(fs::is_empty(run + "/tensorboard"));
+  const auto lines = scores(run);
+  ASSERT_EQ(lines.size(), 6u);  // four intervals, two validations
+  EXPECT_GT(lines[0]["loss"].get<double>(), lines[4]["loss"].get<double>());
+  EXPECT_TRUE(lines[2]["validation"].contains("copy_last.psnr_f01"));
+  EXPECT_EQ(nlohmann::json::parse(read_text_file(run + "/status.json"))["state"], "finished");
+}
+
+TEST(Trainer, StoppedAndResumedEndsWithTheSameBits) {
+  const ScratchFolder scratch;
+  const std::string whole = scratch.path("whole"), parts = scratch.path("parts");
+  train(tiny(), whole);
+  train(tiny(), parts);
+  // As if the process had died after step 7: the checkpoint of step 5 is the newest, the log is longer and cut off.
+  for (const char* step : {"010", "012"}) {
+    fs::remove(parts + "/checkpoints/step-000" + step + ".json");
+    fs::remove(parts + "/checkpoints/step-000" + step + ".safetensors");
+  }
+  std::ofstream(parts + "/log.jsonl", std::ios::app) << "{\"step\": 7, \"lo";
+  train(tiny(), parts, true);
+  EXPECT_EQ(scores(parts), scores(whole));
+  const char* last = "/checkpoints/step-000012.safetensors";
+  EXPECT_EQ(read_text_file(parts + last), read_text_file(whole + last));
+}
+
+TEST(Trainer, NeitherWorkersNorPartsChangeTheResult) {
+  const ScratchFolder scratch;
+  nlohmann::json json = tiny();
+  train(json, scratch.path("a"));
+  json["train"]["workers"] = 0;
+  train(json, scratch.path("b"));
+  EXPECT_EQ(scores(scratch.path("a")), scores(scratch.path("b")));
+  json["train"]["accumulate"] = 2;
+  json["train"]["chunk_frames"] = 2;
+  train(json, scratch.path("c"));
+  const double plain = scores(scratch.path("a")).back()["validation"]["psnr_f01"];
+  EXPECT_NEAR(scores(scratch.path("c")).back()["validation"]["psnr_f01"].get<double>(), plain, 1e-2);
+}
+
+TEST(Trainer, StopsAfterFiveBadStepsWithTheLastGoodCheckpoint) {
+  const ScratchFolder scratch;
+  nlohmann::json json = tiny();
+  json["train"].update({{"lr", 1e30}, {"warmup", 0}, {"save_interval", 1}, {"sample_interval", 0}, {"keep_last", 9}});
+  const std::string run = scratch.path("run");
+  try {
+    train(json, run);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::numeric);
+    const std::string text = error.what();
+    for (const char* part : {"5 steps in a row", "checkpoint is that of step", "train.lr"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << part << " not in " << text;
+    }
+  }
+  EXPECT_EQ(nlohmann::json::parse(read_text_file(run + "/status.json"))["state"], "failed");
+}
+
+TEST(Trainer, RefusesWhatCannotWork) {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path("run");
+  nlohmann::json json = tiny();
+  json["train"]["steps"] = 1, json["train"]["warmup"] = 0;
+  train(json, run);
+  expect_error([&] { train(json, run); }, {"holds a run already", "--resume"});
+  {
+    RunFolder first(scratch.path("locked"));
+    expect_error([&] { RunFolder second(scratch.path("locked")); }, {"another process", "process"});
+  }
+  nlohmann::json wide = tiny();
+  wide["model"]["core"]["features"] = 12;
+  expect_error([&] { train(wide, run, true); }, {"shape", "another model"});
+  nlohmann::json huge = tiny();
+  huge["train"]["frames"] = 100000000;
+  expect_error([&] { train(huge, scratch.path("huge")); }, {"available", "train.chunk_frames="});
+}
+
+TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
+  nlohmann::json json = tiny();
+  json["data"].update({{"image_size", 32}, {"digit_size", 16}});
+  json["model"]["core"]["features"] = 32;
+  const Config config = Config::from_json(json);
+  const auto model = make_model(config, make_dataset(config)->format());
+  const MemoryEstimate estimate = estimate_memory(*model, 1, 32, 32);
+  TrainOptions o;
+  o.batch = 3, o.frames = 17;
+  ops::MemoryMeter meter;
+  add_gradients(*model, at::zeros({3, 17, 1, 32, 32}), {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.5);
+}
+
+}  // namespace
+}  // namespace convssm::train
