@@ -7,6 +7,8 @@
 namespace convssm::io {
 namespace {
 
+constexpr size_t npy_prefix = 10;  // magic, version and the length of the rest of the header in two bytes
+
 uint64_t byte_count(std::string_view who, const ArrayInfo& info) {
   const auto count = checked_byte_count(info.shape, dtype_size(info.dtype));
   if (count) return *count;
@@ -33,6 +35,7 @@ void require_complete(std::string_view who, const ArrayInfo& info, uint64_t left
 NpyStream::NpyStream(const std::string& path, DType dtype, std::vector<int64_t> shape)
     : info_{dtype, std::move(shape)}, left_(byte_count("NpyStream", info_)), file_(path) {
   const std::string header = npy_header(info_.dtype, info_.shape);
+  header_size_ = header.size();
   file_.write(header.data(), header.size());
 }
 
@@ -47,6 +50,25 @@ void NpyStream::close() {
   require_complete("NpyStream", info_, left_);
   file_.commit();
   closed_ = true;
+}
+
+void NpyStream::close_early(int64_t rows) {
+  const uint64_t written = byte_count("NpyStream", info_) - left_;
+  ArrayInfo shorter = info_;
+  if (!shorter.shape.empty()) shorter.shape[0] = rows;
+  if (byte_count("NpyStream", shorter) != written) {
+    fail(ErrorKind::usage, "[NpyStream] {} bytes came, which is not a shape of {}", written, shape_text(shorter.shape));
+  }
+  std::string header = npy_header(shorter.dtype, shorter.shape);
+  header.insert(header.size() - 1, header_size_ - header.size(), ' ');  // before the end of its only line
+  const size_t length = header_size_ - npy_prefix;
+  header[npy_prefix - 2] = static_cast<char>(length & 0xff);
+  header[npy_prefix - 1] = static_cast<char>(length >> 8);
+  file_.seek(0);
+  file_.write(header.data(), header.size());
+  info_ = shorter;
+  left_ = 0;
+  close();
 }
 
 void NpzStream::begin(const std::string& name, DType dtype, std::vector<int64_t> shape) {

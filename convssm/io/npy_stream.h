@@ -24,9 +24,13 @@ class NpyStream {
   void write(std::span<const uint8_t> bytes) { write(std::as_bytes(bytes)); }
   void close();
 
+  // Closes before all bytes came: the first length of the shape becomes `rows`, which must be what was written.
+  void close_early(int64_t rows);
+
  private:
   ArrayInfo info_;
   uint64_t left_;
+  size_t header_size_;
   AtomicFile file_;
   bool closed_ = false;
 };

@@ -31,7 +31,7 @@ class NpyVideo : public VideoWriter {
 
  private:
   void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
-  void close_file() override { stream_.close(); }
+  void close_file() override { stream_.close_early(written_); }
   NpyStream stream_;
 };
 
@@ -44,6 +44,9 @@ class NpzVideo : public VideoWriter {
  private:
   void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
   void close_file() override { stream_.end(), stream_.close(); }
+  void shorten() override {
+    fail(ErrorKind::usage, "[VideoWriter] an .npz file cannot end before its {} frames came", format_.frames);
+  }
   NpzStream stream_;
 };
 
@@ -98,6 +101,17 @@ class Strip : public VideoWriter {
   }
 
   void close_file() override { write_png(path_, image_); }
+
+  // Drops the places that stayed empty.
+  void shorten() override {
+    const int64_t width = next_ * (format_.width * format_.scale + separator) - separator;
+    Image narrow{width, image_.height, image_.channels, {}};
+    for (int64_t y = 0; y < image_.height; ++y) {
+      const auto row = image_.pixels.begin() + y * image_.width * image_.channels;
+      narrow.pixels.insert(narrow.pixels.end(), row, row + width * image_.channels);
+    }
+    image_ = std::move(narrow);
+  }
 
   std::string path_;
   Image image_;
@@ -165,6 +179,14 @@ void VideoWriter::close() {
   if (written_ != format_.frames) {
     fail(ErrorKind::usage, "[VideoWriter] expected {} frames, got {}", format_.frames, written_);
   }
+  close_file();
+  closed_ = true;
+}
+
+void VideoWriter::close_early() {
+  if (closed_ || written_ == format_.frames) return close();
+  if (written_ == 0) fail(ErrorKind::usage, "[VideoWriter] a video needs at least one frame");
+  shorten();
   close_file();
   closed_ = true;
 }

@@ -33,10 +33,14 @@ class VideoWriter {
   // Completes the file. Error(usage) unless all frames came.
   void close();
 
+  // Completes the file with the frames that came, at least one. Error(usage) for .npz, whose sizes are fixed.
+  void close_early();
+
  protected:
   explicit VideoWriter(const VideoFormat& format) : format_(format) {}
   virtual void write_frame(std::span<const uint8_t> frame) = 0;
   virtual void close_file() = 0;
+  virtual void shorten() {}  // before close_file(): only written_ frames came
 
   const VideoFormat format_;
   int64_t written_ = 0;

@@ -1,0 +1,45 @@
+// The paper's protocol: a model sees the context of test clips and goes on alone; its frames are compared with the truth
+// over several horizons. Beside it stand forecasts that need no model, so that a number means something.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convssm/data/dataset.h"
+#include "convssm/models/model.h"
+
+namespace convssm::evaluate {
+
+struct EvaluateOptions {
+  int64_t context = 100;
+  std::vector<int64_t> horizons = {400, 800, 1200};  // generated frames
+  int64_t samples = 1024;                            // test clips
+  int64_t chunk = 256;                               // the spread is that between the means of this many clips
+  int64_t batch = 8;                                 // clips at once
+  int64_t strips = 4;                                // clips shown as pictures
+  bool quantize = true;                              // pixels become 8 bits, truncated, before they are compared
+
+  // The `evaluate` section of a config. Unknown keys are errors.
+  static EvaluateOptions from_json(const nlohmann::json& json);
+  nlohmann::json to_json() const;
+  int64_t longest() const;  // horizon
+};
+
+struct Evaluation {
+  nlohmann::json metrics;            // {"protocol", "horizons": [...], "curves": {...}}, the content of metrics.json
+  std::vector<at::Tensor> truth;     // [context + horizon,C,H,W] of the clips that are shown
+  std::vector<at::Tensor> forecast;  // the same with generated frames after the context
+};
+
+// `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation
+// after that batch, with the clips so far.
+Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
+                    const std::string& name, const std::function<bool(int64_t)>& progress = {});
+
+// The table for a terminal.
+std::string table_text(const nlohmann::json& metrics);
+
+}  // namespace convssm::evaluate

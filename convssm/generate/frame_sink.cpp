@@ -1,0 +1,110 @@
+#include "convssm/generate/frame_sink.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "convssm/base/log.h"
+#include "convssm/data/picture.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npy_stream.h"
+#include "convssm/io/video_writer.h"
+
+namespace convssm::generate {
+namespace {
+
+bool is_8_bit(const data::FrameFormat& format) { return format.low == 0 && format.high == 255; }
+
+// [C,H,W] in [-1,1] -> [H,W,C] as the data was: bytes, or float32 in its units.
+at::Tensor in_units(const at::Tensor& frame, const data::FrameFormat& format) {
+  const at::Tensor x = (frame.to(at::kDouble) + 1) * (0.5 * (format.high - format.low)) + format.low;
+  const at::Tensor values = is_8_bit(format) ? x.round().clamp(0, 255).to(at::kByte) : x.to(at::kFloat);
+  return values.permute({1, 2, 0}).contiguous();
+}
+
+io::DType stored_type(const data::FrameFormat& format) { return is_8_bit(format) ? io::DType::u8 : io::DType::f32; }
+
+std::span<const std::byte> bytes_of(const at::Tensor& x) {
+  return {static_cast<const std::byte*>(x.data_ptr()), x.nbytes()};
+}
+
+class NpySink : public FrameSink {
+ public:
+  NpySink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
+      : format_(format), stream_(path, stored_type(format), {o.frames, format.height, format.width, format.channels}) {}
+  void write(const at::Tensor& frame) override {
+    stream_.write(bytes_of(in_units(frame, format_)));
+    ++frames_;
+  }
+  void close() override { stream_.close_early(frames_); }
+  int64_t frames() const { return frames_; }
+
+ private:
+  data::FrameFormat format_;
+  io::NpyStream stream_;
+  int64_t frames_ = 0;
+};
+
+// The size of an array must be known before it goes into the archive: the frames wait in a file beside it.
+class NpzSink : public FrameSink {
+ public:
+  NpzSink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
+      : path_(path), waiting_(path + ".frames.npy"), sink_(waiting_, format, o) {}
+  ~NpzSink() override {
+    std::error_code ignored;
+    std::filesystem::remove(waiting_, ignored);
+  }
+  void write(const at::Tensor& frame) override { sink_.write(frame); }
+  void close() override {
+    sink_.close();
+    const io::ArrayInfo info = io::read_npy_info(waiting_);
+    io::NpzStream archive(path_);
+    archive.begin("video", info.dtype, info.shape);
+    constexpr int64_t block = 64;
+    for (int64_t k = 0; k < sink_.frames(); k += block) {
+      const io::Array rows = io::read_npy_rows(waiting_, k, std::min(block, sink_.frames() - k));
+      archive.write(rows.bytes());
+    }
+    archive.end();
+    archive.close();
+  }
+
+ private:
+  std::string path_, waiting_;
+  NpySink sink_;
+};
+
+// For people: grey or RGB.
+class PictureSink : public FrameSink {
+ public:
+  PictureSink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
+      : video_(io::open_video(path,
+                              {o.frames, format.width, format.height, format.channels == 3 ? 3 : 1, o.fps, o.scale})) {
+    if (format.channels != 1 && format.channels != 3) {
+      log_warning("{} shows the first of {} channels; .npy and .npz hold all", path, format.channels);
+    }
+  }
+  void write(const at::Tensor& frame) override { video_->write(data::picture(frame).pixels); }
+  void close() override { video_->close_early(); }
+
+ private:
+  std::unique_ptr<io::VideoWriter> video_;
+};
+
+}  // namespace
+
+std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending == ".npy") return std::make_unique<NpySink>(path, format, o);
+  if (ending == ".npz") return std::make_unique<NpzSink>(path, format, o);
+  return std::make_unique<PictureSink>(path, format, o);
+}
+
+std::string numbered_path(const std::string& path, int64_t number) {
+  const std::filesystem::path whole(path);
+  return (whole.parent_path() / fmt::format("{}-{}{}", whole.stem().string(), number, whole.extension().string()))
+      .string();
+}
+
+}  // namespace convssm::generate

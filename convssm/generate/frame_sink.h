@@ -1,0 +1,37 @@
+// Where generated frames go, one at a time and in constant memory. The ending of the path says how:
+//   .npy, .npz (key `video`)  [T,H,W,C]: 8-bit if the model's frames were, else float32 in the units of its data
+//   .gif, .mp4                to look at
+//   .png                      a strip of evenly spaced frames
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+#include "convssm/data/dataset.h"
+
+namespace convssm::generate {
+
+struct SinkOptions {
+  int64_t frames = 0;  // that will come
+  double fps = 10;
+  int64_t scale = 1;  // enlargement of gif, mp4 and png
+};
+
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  virtual void write(const at::Tensor& frame) = 0;  // [C,H,W] in [-1,1]
+
+  // Completes the file; before that there is none. If frames are missing, with those that came.
+  virtual void close() = 0;
+};
+
+std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameFormat& format,
+                                     const SinkOptions& options);
+
+// future.npy -> future-3.npy
+std::string numbered_path(const std::string& path, int64_t number);
+
+}  // namespace convssm::generate

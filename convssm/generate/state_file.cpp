@@ -1,0 +1,32 @@
+#include "convssm/generate/state_file.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/base/error.h"
+#include "convssm/io/safetensors.h"
+#include "convssm/io/tensor.h"
+
+namespace convssm::generate {
+
+void save_state(const std::string& path, const models::State& state, const std::string& checksum) {
+  std::vector<io::NamedArray> arrays;
+  for (const auto& [name, value] : state.items()) arrays.push_back({name, io::to_array(value)});
+  io::write_safetensors(path, arrays, {{"kind", "convssm state"}, {"model", checksum}});
+}
+
+models::State load_state(const std::string& path, const std::string& checksum) {
+  const io::SafetensorsFile file(path);
+  const auto kind = file.metadata().find("kind"), model = file.metadata().find("model");
+  if (kind == file.metadata().end() || kind->second != "convssm state" || model == file.metadata().end()) {
+    fail(ErrorKind::data, "{} is not a saved state; --save-state writes one", path);
+  }
+  if (model->second != checksum) {
+    fail(ErrorKind::data, "{} was saved by another model (checksum {}, this one has {})", path, model->second,
+         checksum);
+  }
+  models::State state;
+  for (const std::string& name : file.names()) state.set(name, io::to_tensor(file.read(name)));
+  return state;
+}
+
+}  // namespace convssm::generate
