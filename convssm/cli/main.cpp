@@ -16,12 +16,21 @@
 #include "convssm/cli/bench.h"
 #include "convssm/cli/data.h"
 #include "convssm/cli/doctor.h"
+#include "convssm/cli/evaluate.h"
+#include "convssm/cli/exit_status.h"
+#include "convssm/cli/generate.h"
+#include "convssm/cli/models.h"
+#include "convssm/cli/train.h"
 #include "convssm/ops/runtime.h"
 
 namespace convssm::cli {
 namespace {
 
 void add_commands(CLI::App& app) {
+  add_train(app);
+  add_generate(app);
+  add_evaluate(app);
+  add_models(app);
   add_doctor(app);
   add_bench(app);
   add_data(app);
@@ -81,7 +90,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error);
   }
-  return 0;
+  return exit_status();
 }
 
 int report_memory() {

@@ -1,0 +1,20 @@
+// convssm evaluate: the scores of a run over the horizon.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+namespace convssm::cli {
+
+struct EvaluateCommand {
+  std::string model;                   // run folder or model file
+  std::vector<std::string> overrides;  // evaluate.samples=64, data.test_clips=64
+  std::string out;                     // folder of metrics.json and pictures; empty: the run folder
+  int64_t step = -1;                   // of the checkpoint; -1: the newest
+};
+
+void add_evaluate(CLI::App& app);
+void run_evaluate(const EvaluateCommand& command);
+
+}  // namespace convssm::cli

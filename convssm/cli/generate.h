@@ -1,0 +1,26 @@
+// convssm generate: the frames after a recording.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "convssm/generate/context.h"
+
+namespace convssm::cli {
+
+struct GenerateCommand {
+  std::string model;  // run folder or model file
+  int64_t step = -1;  // of the checkpoint; -1: the newest
+  std::string context, state, out, save_state;
+  generate::ContextOptions reading;
+  int64_t frames = 100;
+  bool with_context = false;  // the file begins with the context
+  double fps = 10;
+  int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels
+  bool force = false;
+};
+
+void add_generate(CLI::App& app);
+void run_generate(const GenerateCommand& command);
+
+}  // namespace convssm::cli
