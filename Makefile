@@ -26,10 +26,9 @@ test: setup ## set up, build, run all tests
 	$(MAKE) --no-print-directory build
 	ctest --test-dir build/release --output-on-failure
 
-demo: setup ## set up, build, learn to forecast a wave: out/wave.png
+demo: setup ## set up, build, train a small model and let it run on: out/demo
 	$(MAKE) --no-print-directory build
-	mkdir -p out
-	build/release/examples/wave_forecast out/wave.png
+	build/release/bin/convssm demo --out out/demo
 
 bench: build ## kernel and layer speeds against their limits
 	build/release/bin/convssm bench

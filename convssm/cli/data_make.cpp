@@ -13,6 +13,7 @@
 #include "convssm/cli/data.h"
 #include "convssm/data/dataset.h"
 #include "convssm/data/write_clips.h"
+#include "convssm/io/yaml.h"
 
 namespace convssm::cli {
 namespace {
@@ -23,19 +24,9 @@ struct MakeOptions {
   std::vector<std::string> settings;
 };
 
-// "digits=1" -> {"digits": 1}; what is not a number or true or false is a text.
 nlohmann::json parse_settings(const std::vector<std::string>& settings) {
   nlohmann::json options = nlohmann::json::object();
-  for (const std::string& setting : settings) {
-    const size_t equals = setting.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      fail(ErrorKind::usage, "[data make] options of the dataset are key=value, got '{}'", setting);
-    }
-    const std::string text = setting.substr(equals + 1);
-    const auto value = nlohmann::json::parse(text, nullptr, false);
-    const bool plain = value.is_number() || value.is_boolean();
-    options[setting.substr(0, equals)] = plain ? value : nlohmann::json(text);
-  }
+  for (const std::string& setting : settings) io::set_override(options, setting);
   return options;
 }
 

@@ -15,6 +15,7 @@
 #include "convssm/base/version.h"
 #include "convssm/cli/bench.h"
 #include "convssm/cli/data.h"
+#include "convssm/cli/demo.h"
 #include "convssm/cli/doctor.h"
 #include "convssm/cli/evaluate.h"
 #include "convssm/cli/exit_status.h"
@@ -31,6 +32,7 @@ void add_commands(CLI::App& app) {
   add_generate(app);
   add_evaluate(app);
   add_models(app);
+  add_demo(app);
   add_doctor(app);
   add_bench(app);
   add_data(app);

@@ -16,10 +16,10 @@ struct Context {
 };
 
 struct ContextOptions {
-  std::string key;     // of the array in an .npz file; empty: `data`, `video` or the only one
-  std::string layout;  // "THWC", ...; empty: guessed
-  int64_t frames = 0;  // only the first ones; 0: all
-  int64_t clip = -1;   // only this one of several; -1: all
+  std::string key = {};     // of the array in an .npz file; empty: `data`, `video` or the only one
+  std::string layout = {};  // "THWC", ...; empty: guessed
+  int64_t frames = 0;       // only the first ones; 0: all
+  int64_t clip = -1;        // only this one of several; -1: all
 };
 
 // .npy, .npz (one clip or several), .gif or .mp4. Error(data) if the frames are not those of the model.

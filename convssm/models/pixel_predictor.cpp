@@ -53,6 +53,7 @@ PixelOptions PixelOptions::from_json(const nlohmann::json& json) {
   read("core", o.core);
   read("actions", o.actions);
   read("action_features", o.action_features);
+  read("output_bias", o.output_bias);
   read("loss_weight", o.loss_weight);
   read("seed", o.seed);
   read.finish();

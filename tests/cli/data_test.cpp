@@ -74,7 +74,7 @@ TEST_F(CliData, WrongRequestsAreExplained) {
   };
   expect("mak", 2, "Did you mean 'make'?");
   expect("make " + at("x") + " digit=1 --clips 1 --frames 1", 2, "did you mean 'digits'?");
-  expect("make " + at("x") + " digits --clips 1 --frames 1", 2, "key=value, got 'digits'");
+  expect("make " + at("x") + " digits --clips 1 --frames 1", 2, "got 'digits'");
   expect("make " + at("x") + " seed=one --clips 1 --frames 1", 2, "seed must be a whole number");
   expect("make " + at("x") + " --frames 1", 2, "--clips is required");
   expect("make " + at("x") + " --clips 1 --frames 1 --split valid", 2, "train or test, got 'valid'");

@@ -1,0 +1,139 @@
+// generate, evaluate and models as processes, on a model that was just trained.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../base/scratch_folder.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/video_writer.h"
+#include "program.h"
+#include "tiny_run.h"
+
+namespace convssm {
+namespace {
+
+// One trained run for all tests of this file, and a context of two clips of 5 frames.
+class GenerateProcess : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new ScratchFolder();
+    write_text(path("tiny.yaml"), tiny_config());
+    ASSERT_EQ(run("train " + path("tiny.yaml") + " --run " + path("run")).code, 0);
+    const Outcome made = run("data make " + path("clips.npy") +
+                             " digits=1 image_size=12 digit_size=8 --split test --clips 2 --frames 5");
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { delete scratch_; }
+  static std::string path(const std::string& name) { return scratch_->path(name); }
+
+  static Outcome generate(const std::string& arguments) { return run("generate " + path("run") + " " + arguments); }
+  static void fails(const std::string& arguments, int code, const std::vector<std::string>& parts) {
+    const Outcome outcome = generate(arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
+    for (const auto& part : parts) expect_contains(outcome.err, part);
+  }
+
+  static ScratchFolder* scratch_;
+};
+ScratchFolder* GenerateProcess::scratch_ = nullptr;
+
+TEST_F(GenerateProcess, WritesEveryFormat) {
+  for (const char* ending : {".npy", ".npz", ".gif", ".mp4", ".png"}) {
+    const std::string out = path(std::string("future") + ending);
+    const Outcome outcome = generate("--context " + path("clips.npy") + " --clip 1 --frames 7 --out " + out);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    ASSERT_TRUE(std::filesystem::exists(out)) << ending;
+    if (ending == std::string(".png")) continue;
+    EXPECT_EQ(io::read_video(out).shape()[0], 7) << ending;
+  }
+  EXPECT_EQ(io::read_npy(path("future.npy")).shape(), (std::vector<int64_t>{7, 12, 12, 1}));
+  const io::Array zipped = io::NpzFile(path("future.npz")).read("video"), plain = io::read_npy(path("future.npy"));
+  EXPECT_TRUE(std::ranges::equal(zipped.bytes(), plain.bytes()));
+}
+
+TEST_F(GenerateProcess, StoppedAndContinuedIsTheSame) {
+  const std::string context = "--context " + path("clips.npy") + " --clip 0 ";
+  ASSERT_EQ(generate(context + "--frames 9 --out " + path("nine.npy")).code, 0);
+  const Outcome first =
+      generate(context + "--frames 4 --out " + path("four.npy") + " --save-state " + path("s.safetensors"));
+  ASSERT_EQ(first.code, 0) << first.err;
+  ASSERT_EQ(generate("--state " + path("s.safetensors") + " --frames 5 --out " + path("five.npy")).code, 0);
+  const io::Array nine = io::read_npy(path("nine.npy"));
+  const auto expected = nine.values<uint8_t>();
+  std::vector<uint8_t> found;
+  for (const char* part : {"four.npy", "five.npy"}) {
+    const io::Array array = io::read_npy(path(part));
+    found.insert(found.end(), array.values<uint8_t>().begin(), array.values<uint8_t>().end());
+  }
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1) << i;
+}
+
+TEST_F(GenerateProcess, SeveralClipsGoToFilesOfTheirOwn) {
+  const Outcome outcome =
+      generate("--context " + path("clips.npy") + " --frames 3 --with-context --out " + path("m.npy"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const io::Array clips = io::read_npy(path("clips.npy"));
+  for (int i = 0; i < 2; ++i) {
+    const io::Array made = io::read_npy(path("m-" + std::to_string(i) + ".npy"));
+    EXPECT_EQ(made.shape(), (std::vector<int64_t>{8, 12, 12, 1}));
+    const size_t size = 5 * 144;
+    EXPECT_TRUE(std::ranges::equal(made.bytes().subspan(0, size), clips.bytes().subspan(i * size, size)));
+  }
+}
+
+TEST_F(GenerateProcess, MistakesAreExplained) {
+  const std::string context = "--context " + path("clips.npy") + " --clip 0 --frames 2 ";
+  fails("--frames 2 --out " + path("x.npy"), 2, {"--context", "--state"});
+  fails(context, 2, {"--out", "--save-state"});
+  fails(context + "--out " + path("x.avi"), 2, {".npy", ".gif", "x.avi"});
+  fails("--context " + path("none.npy") + " --out " + path("x.npy"), 4, {"none.npy"});
+  fails("--context " + path("clips.npy") + " --clip 2 --out " + path("x.npy"), 3, {"2 clips", "number 2"});
+  fails("--context " + path("clips.npy") + " --context-frames 9 --out " + path("x.npy"), 3, {"5 frames", "9"});
+  io::write_npy(path("large.npy"), io::Array(io::DType::u8, {4, 20, 20}));
+  fails("--context " + path("large.npy") + " --out " + path("x.npy"), 3, {"20 x 20", "trained on 12 x 12"});
+  io::write_npy(path("nan.npy"), io::make_array({1, 12, 12}, std::vector<float>(144, NAN)));
+  fails("--context " + path("nan.npy") + " --out " + path("x.npy"), 3, {"nan.npy"});
+  write_text(path("there.npy"), "");
+  fails(context + "--out " + path("there.npy"), 2, {"there.npy", "--force"});
+  fails(context + "--out /proc/x.npy", 4, {"/proc/x.npy"});
+  fails("--state " + path("run/checkpoints/step-000012.safetensors") + " --out " + path("x.npy"), 3,
+        {"not a saved state"});
+  EXPECT_EQ(run("generate " + path("nothing") + " " + context + "--out " + path("x.npy")).code, 4);
+  EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
+}
+
+TEST_F(GenerateProcess, EvaluateGivesATableAndFiles) {
+  const Outcome outcome = run("evaluate " + path("run"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"4 frames ahead", "8 frames ahead", "convs5", "copy last frame", "blank frame", "PSNR"}) {
+    expect_contains(outcome.out, part);
+  }
+  const auto metrics = nlohmann::json::parse(read_all(path("run/metrics.json")));
+  EXPECT_EQ(metrics["protocol"]["samples"], 5);
+  EXPECT_EQ(metrics["curves"]["psnr_f01"]["convs5"].size(), 8u);
+  for (const char* file : {"samples/evaluate-strip-0.png", "samples/evaluate.gif", "report.html"}) {
+    EXPECT_TRUE(std::filesystem::exists(path("run/") + file)) << file;
+  }
+  const Outcome other = run("evaluate " + path("run") + " data.image_size=16 --out " + path("scores"));
+  EXPECT_EQ(other.code, 3);
+  expect_contains(other.err, "12 x 12");
+  EXPECT_EQ(run("evaluate " + path("run") + " model.core.features=3").code, 2);
+}
+
+TEST_F(GenerateProcess, ModelsListsAndCounts) {
+  const Outcome list = run("models");
+  EXPECT_EQ(list.code, 0);
+  for (const char* part :
+       {"pixel", "convs5", "convlstm", "convgru", "s5", "transformer", "performer", "moving-mnist"}) {
+    expect_contains(list.out, part);
+  }
+  const Outcome counted = run("models " + path("tiny.yaml"));
+  EXPECT_EQ(counted.code, 0);
+  expect_contains(counted.out, "convs5       " + path("tiny.yaml"));
+}
+
+}  // namespace
+}  // namespace convssm

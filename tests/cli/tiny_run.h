@@ -1,0 +1,22 @@
+// A model and data so small that training takes a second or two.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+namespace convssm {
+
+inline std::string tiny_config() {
+  return "model:\n"
+         "  encoder: {depths: [4, 8]}\n"
+         "  decoder: {depths: [4, 8]}\n"
+         "  core: {name: convs5, features: 8, state_size: 8}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
+inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+}  // namespace convssm

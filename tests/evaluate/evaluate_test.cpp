@@ -1,0 +1,84 @@
+// The evaluation against numbers computed here from the same clips, one by one.
+#include "convssm/evaluate/evaluate.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "convssm/models/registry.h"
+#include "convssm/models/rollout.h"
+#include "tests/support.h"
+
+namespace convssm::evaluate {
+namespace {
+
+using testing::expect_error;
+
+struct Fixture {
+  std::shared_ptr<const data::Dataset> dataset =
+      data::make_dataset({{"name", "moving-mnist"}, {"digits", 1}, {"image_size", 16}, {"digit_size", 8}}, 3);
+  std::shared_ptr<models::Model> model =
+      models::make_model({{"encoder", {{"depths", {4, 8}}}},
+                          {"decoder", {{"depths", {4, 8}}}},
+                          {"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}}}},
+                         {1, 16, 16});
+  EvaluateOptions options = EvaluateOptions::from_json(
+      {{"context", 4}, {"horizons", {3, 6}}, {"samples", 5}, {"chunk", 2}, {"batch", 3}, {"strips", 2}});
+};
+
+double psnr(const at::Tensor& a, const at::Tensor& b) {  // of frames in [-1,1], as 8-bit numbers cut down
+  const auto pixels = [](const at::Tensor& x) { return at::floor((0.5 * x + 0.5) * 255).clamp(0, 255) / 255; };
+  const double mse = (pixels(a) - pixels(b)).to(at::kDouble).square().mean().item<double>();
+  return mse == 0 ? 100 : -10 * std::log10(mse);
+}
+
+TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
+  Fixture f;
+  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, "ours");
+  std::vector<double> ours, copies, blanks;
+  for (int64_t i = 0; i < 5; ++i) {
+    const at::Tensor video = f.dataset->clip(data::Split::test, i, 10).video;
+    const at::Tensor context = video.slice(0, 0, 4);
+    const at::Tensor future = models::rollout(*f.model, context.unsqueeze(0), {}, 6)[0];
+    double mine = 0, copy = 0, blank = 0;
+    for (int64_t k = 0; k < 3; ++k) {
+      mine += psnr(future[k], video[4 + k]) / 3;
+      copy += psnr(video[3], video[4 + k]) / 3;
+      blank += psnr(at::full_like(video[0], -1), video[4 + k]) / 3;
+    }
+    ours.push_back(mine), copies.push_back(copy), blanks.push_back(blank);
+  }
+  const auto mean = [](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0) / v.size(); };
+  const auto& rows = result.metrics["horizons"][0]["rows"];
+  EXPECT_EQ(result.metrics["horizons"][0]["frames"], 3);
+  EXPECT_EQ(rows[0]["name"], "ours");
+  EXPECT_NEAR(rows[0]["psnr_f01"]["mean"].get<double>(), mean(ours), 0.02);
+  EXPECT_NEAR(rows[1]["psnr_f01"]["mean"].get<double>(), mean(copies), 0.02);
+  EXPECT_NEAR(rows[2]["psnr_f01"]["mean"].get<double>(), mean(blanks), 0.02);
+  EXPECT_GT(rows[0]["psnr_f01"]["std"].get<double>(), 0);
+  EXPECT_TRUE(rows[1].contains("ssim_gauss11"));
+  EXPECT_EQ(result.metrics["curves"]["psnr_f01"]["copy last frame"].size(), 6u);
+  ASSERT_EQ(result.truth.size(), 2u);
+  EXPECT_EQ(result.forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
+  EXPECT_TRUE(result.forecast[1].slice(0, 0, 4).equal(result.truth[1].slice(0, 0, 4)));
+  EXPECT_NE(table_text(result.metrics).find("6 frames ahead"), std::string::npos);
+}
+
+TEST(Evaluate, CanBeStoppedAndSaysHowManyClipsItSaw) {
+  Fixture f;
+  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, "ours", [](int64_t) { return false; });
+  EXPECT_EQ(result.metrics["protocol"]["samples"], 3);
+}
+
+TEST(Evaluate, WrongOptionsAreExplained) {
+  const auto wrong = [](const nlohmann::json& json, const std::vector<std::string>& parts) {
+    expect_error([&] { EvaluateOptions::from_json(json); }, parts);
+  };
+  wrong({{"context", 0}}, {"context", "at least 1"});
+  wrong({{"horizons", nlohmann::json::array()}}, {"horizons"});
+  wrong({{"horizons", {5, -1}}}, {"horizons", "-1"});
+  wrong({{"horizons", "many"}}, {"horizons", "list"});
+  wrong({{"sample", 3}}, {"did you mean 'samples'"});
+}
+
+}  // namespace
+}  // namespace convssm::evaluate
