@@ -34,7 +34,7 @@ uint64_t take_seed(nlohmann::json& options) {
   if (!options.contains("seed")) return 1;
   const auto seed = options["seed"];
   options.erase("seed");
-  if (!seed.is_number_unsigned())
+  if (!seed.is_number_integer() || seed < 0)
     fail(ErrorKind::usage, "[data make] seed must be a whole number, got {}", seed.dump());
   return seed;
 }

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "convssm/base/atomic_file.h"
-#include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/base/log.h"
 #include "convssm/cli/demo_config.h"
 #include "convssm/cli/evaluate.h"
@@ -22,8 +21,6 @@
 namespace convssm::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kFrames = 600;
 constexpr uint64_t kClip = 1;  // of the test split
 
@@ -37,7 +34,7 @@ void write_context(const train::Config& config, const std::string& path) {
 void say(const std::string& command) { fmt::print("\n$ convssm {}\n", command), std::fflush(stdout); }
 
 void run_demo(const std::string& out) {
-  fs::create_directories(out);
+  make_folder(out);
   const std::string config_path = out + "/demo.yaml", context = out + "/context.npy", future = out + "/future.gif";
   replace_file(config_path, kDemoConfig);
   const auto config = train::Config::from_json(io::read_yaml(config_path));

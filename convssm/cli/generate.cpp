@@ -11,6 +11,7 @@
 #include "convssm/base/log.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
+#include "convssm/cli/core_changes.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
@@ -29,6 +30,7 @@ void check(const GenerateCommand& c) {
   require(c.context.empty() != c.state.empty(), "give either --context (a recording) or --state (a saved state)");
   require(!c.out.empty() || !c.save_state.empty(), "give --out FILE.{npy,npz,gif,mp4,png} or --save-state FILE");
   require(c.frames > 0, "--frames must be positive");
+  require(c.reading.clip >= -1, "--clip must be 0 or more");
   require(c.fps > 0, "--fps must be positive");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
 }
@@ -81,7 +83,7 @@ Sinks open_sinks(const GenerateCommand& c, const data::FrameFormat& format, cons
 
 void run_generate(const GenerateCommand& c) {
   check(c);
-  models::LoadedModel loaded = models::load_model(c.model, c.step);
+  models::LoadedModel loaded = models::load_model(c.model, c.step, core_changes(c.overrides));
   const auto format = data::FrameFormat::from_json(loaded.recipe.frames);
   log_info("{} ({})", loaded.model->description(), loaded.path);
   Start start = make_start(c, loaded, format);
@@ -95,11 +97,17 @@ void run_generate(const GenerateCommand& c) {
         return !stop.asked();
       });
   progress.finish();
-  for (const auto& sink : sinks) sink->close();
+  if (result.frames > 0) {
+    for (const auto& sink : sinks) sink->close();
+  }
   if (!c.save_state.empty()) generate::save_state(c.save_state, result.state, loaded.checksum);
   if (!c.out.empty())
     log_info("{} frames: {}", result.frames, start.clips == 1 ? c.out : generate::numbered_path(c.out, 0) + " ...");
   if (!c.save_state.empty()) log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
+  if (result.diverged) {
+    fail(ErrorKind::numeric,
+         "frame {} holds NaN or infinity: the forecast has diverged. The frames before it were written", result.frames);
+  }
   set_exit_status(stop.exit_code());
 }
 
@@ -120,6 +128,7 @@ void add_generate(CLI::App& app) {
   command->add_option("--fps", c->fps, "Frames per second of .gif and .mp4")->capture_default_str();
   command->add_option("--scale", c->scale, "Enlargement of .gif, .mp4 and .png; by default small frames are enlarged");
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
+  command->add_option("overrides", c->overrides, "model.core.window=N or model.core.recompute=true (Transformer)");
   command->add_flag("--force", c->force, "Replace an existing result");
   command->footer(
       "Examples:\n  convssm generate runs/demo --context clip.npy --frames 1200 --out future.gif\n"

@@ -3,6 +3,7 @@
 
 #include <CLI/App.hpp>
 #include <string>
+#include <vector>
 
 #include "convssm/generate/context.h"
 
@@ -18,6 +19,7 @@ struct GenerateCommand {
   double fps = 10;
   int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels
   bool force = false;
+  std::vector<std::string> overrides;  // model.core.window=100
 };
 
 void add_generate(CLI::App& app);

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
@@ -119,6 +120,9 @@ int main(int argc, char** argv) {
     return convssm::exit_code(error.kind());
   } catch (const c10::Error& error) {
     return convssm::cli::report_libtorch(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    convssm::log_error("{}", error.what());
+    return convssm::exit_code(convssm::ErrorKind::io);
   } catch (const std::bad_alloc&) {
     return convssm::cli::report_memory();
   } catch (const std::exception& error) {

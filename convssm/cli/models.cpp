@@ -31,7 +31,7 @@ void count_parameters(const std::vector<std::string>& configs) {
     const auto config = train::Config::from_json(io::read_yaml(path));
     const auto model = train::make_model(config, train::make_dataset(config)->format());
     fmt::print("{:>13}  {:<12} {}\n", fmt::group_digits(models::parameter_count(*model)),
-               config.model["core"].value("name", "?"), path);
+               config.model.at("core").value("name", "?"), path);
     std::fflush(stdout);
   }
 }

@@ -37,6 +37,20 @@ void put(const at::Tensor& clip, at::Tensor& batch, int64_t row, int64_t rows) {
 
 }  // namespace
 
+Batch read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames) {
+  Batch batch;
+  std::vector<at::Tensor> videos, actions;
+  for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {
+    const Clip clip = dataset.clip(split, i, frames);
+    videos.push_back(clip.video);
+    if (clip.actions.defined()) actions.push_back(clip.actions);
+    batch.indices.push_back(i);
+  }
+  batch.video = at::stack(videos);
+  if (!actions.empty()) batch.actions = at::stack(actions);
+  return batch;
+}
+
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)),
       options_(options),

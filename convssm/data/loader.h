@@ -35,6 +35,9 @@ struct Batch {
   uint64_t number = 0;
 };
 
+// Clips first .. first + count - 1 of a split, now and in order.
+Batch read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames);
+
 class Loader {
  public:
   // Error(data) at once if the split has no clips, or shorter ones than asked for.

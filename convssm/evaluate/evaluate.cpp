@@ -6,26 +6,13 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/option_reader.h"
+#include "convssm/data/loader.h"
 #include "convssm/evaluate/scores.h"
 #include "convssm/metrics/pixels.h"
 #include "convssm/models/rollout.h"
 
 namespace convssm::evaluate {
 namespace {
-
-struct Clips {
-  at::Tensor video, actions;  // [B,T,C,H,W], [B,T] or undefined
-};
-
-Clips read_clips(const data::Dataset& dataset, int64_t first, int64_t count, int64_t frames) {
-  std::vector<at::Tensor> videos, actions;
-  for (int64_t i = first; i < first + count; ++i) {
-    const data::Clip clip = dataset.clip(data::Split::test, static_cast<uint64_t>(i), frames);
-    videos.push_back(clip.video);
-    if (clip.actions.defined()) actions.push_back(clip.actions);
-  }
-  return {at::stack(videos), actions.empty() ? at::Tensor() : at::stack(actions)};
-}
 
 // The clips that can be evaluated; an error if a clip is too short.
 int64_t count_clips(const data::Dataset& dataset, const EvaluateOptions& o) {
@@ -45,6 +32,7 @@ nlohmann::json summary(const std::vector<Scores>& all, const EvaluateOptions& o,
   nlohmann::json protocol = o.to_json();
   protocol["samples"] = clips;
   protocol["split"] = "test";
+  protocol["model"] = all[0].name();
   protocol["identical_frames"] = all[0].identical_frames();
   nlohmann::json horizons = nlohmann::json::array(), curves = {{"frames", nlohmann::json::array()}};
   for (const int64_t frames : o.horizons) {
@@ -96,24 +84,23 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
                     const std::string& name, const std::function<bool(int64_t)>& progress) {
   at::NoGradGuard no_grad;
   const int64_t clips = count_clips(dataset, o), K = o.context, N = o.longest();
-  const auto as_f01 = [&](const at::Tensor& x) {
-    return o.quantize ? metrics::u8_to_f01(metrics::truncate_u8(x)) : metrics::to_f01(x);
-  };
+  const auto as_f01 = [&](const at::Tensor& x) { return o.quantize ? metrics::truncated_f01(x) : metrics::to_f01(x); };
   std::vector<Scores> all = {Scores(name), Scores("copy last frame"), Scores("blank frame")};
   Evaluation result;
+  result.clips.context = K;
   int64_t done = 0;
   bool go_on = true;
   while (done < clips && go_on) {
     const int64_t count = std::min(o.batch, clips - done);
-    const Clips batch = read_clips(dataset, done, count, K + N);
+    const data::Batch batch = data::read_clips(dataset, data::Split::test, done, count, K + N);
     const at::Tensor context = batch.video.slice(1, 0, K), future = models::rollout(model, context, batch.actions, N);
     const at::Tensor truth = as_f01(batch.video.slice(1, K)), last = as_f01(context.slice(1, K - 1));
     all[0].add(truth, as_f01(future));
     all[1].add(truth, last.expand_as(truth).contiguous());
     all[2].add(truth, at::zeros_like(truth));
     for (int64_t i = 0; i < count && done + i < o.strips; ++i) {
-      result.truth.push_back(batch.video[i]);
-      result.forecast.push_back(at::cat({context[i], future[i]}));
+      result.clips.truth.push_back(batch.video[i]);
+      result.clips.forecast.push_back(at::cat({context[i], future[i]}));
     }
     done += count;
     if (progress) go_on = progress(done);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
 #include "convssm/models/model.h"
 
@@ -29,9 +30,8 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  nlohmann::json metrics;            // {"protocol", "horizons": [...], "curves": {...}}, the content of metrics.json
-  std::vector<at::Tensor> truth;     // [context + horizon,C,H,W] of the clips that are shown
-  std::vector<at::Tensor> forecast;  // the same with generated frames after the context
+  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}, the content of metrics.json
+  data::Comparison clips;  // those that are shown
 };
 
 // `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation

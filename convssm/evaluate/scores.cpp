@@ -2,24 +2,16 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "convssm/metrics/chunked.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
 
 namespace convssm::evaluate {
-namespace {
-
-constexpr int64_t kSmallestForSsim = 11;
-
-}  // namespace
-
 void Scores::add(const at::Tensor& truth, const at::Tensor& forecast) {
   const metrics::CappedPsnr psnr = metrics::cap_psnr(metrics::psnr_f01(truth, forecast));
   values_["psnr_f01"].push_back(psnr.values);
   identical_ += psnr.infinite;
-  if (std::min(truth.size(-1), truth.size(-2)) < kSmallestForSsim) return;
+  if (!metrics::large_enough_for_ssim(truth)) return;
   values_["ssim_gauss11"].push_back(metrics::ssim_gauss11(truth, forecast));
 }
 

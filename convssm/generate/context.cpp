@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <optional>
 
 #include "convssm/base/error.h"
 #include "convssm/data/clip_file.h"
@@ -16,7 +18,8 @@ namespace convssm::generate {
 namespace {
 
 bool is_animation(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return ending == ".gif" || ending == ".mp4";
 }
 
@@ -64,15 +67,18 @@ Context read_context(const std::string& path, const data::FrameFormat& format, c
   const uint64_t size = static_cast<uint64_t>(K) * file.frame_elements();
   Context context;
   context.video = at::empty({N, K, file.channels, file.height, file.width}, at::kFloat);
+  const data::PixelRange range = animated ? data::PixelRange{} : data::PixelRange{format.low, format.high, false};
+  std::optional<io::ArrayFile> array;
+  if (!animated) array.emplace(path, file.key);
   for (int64_t i = 0; i < N; ++i) {
     const auto begin = static_cast<uint64_t>((first + i) * file.frames) * file.frame_elements();
     io::Array part(io::DType::u8, {static_cast<int64_t>(size)});
     if (animated) {
       std::copy_n(animation.bytes().begin(), size, part.bytes().begin());
     } else {
-      part = io::ArrayFile(path, file.key).read(begin, size);
+      part = array->read(begin, size);
     }
-    data::to_pixels(file, first + i, 0, part, {format.low, format.high}, context.video[i].data_ptr<float>());
+    data::to_pixels(file, first + i, 0, part, range, context.video[i].data_ptr<float>());
   }
   if (file.has_actions) {
     const at::Tensor all = io::to_tensor(io::ArrayFile(path, "actions").read()).to(at::kLong).view({file.clips, -1});

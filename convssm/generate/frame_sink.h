@@ -1,5 +1,5 @@
 // Where generated frames go, one at a time and in constant memory. The ending of the path says how:
-//   .npy, .npz (key `video`)  [T,H,W,C]: 8-bit if the model's frames were, else float32 in the units of its data
+//   .npy, .npz (key `video`)  [T,H,W,C]: bytes if the values of the data are 0 to 255, else float32 in its units
 //   .gif, .mp4                to look at
 //   .png                      a strip of evenly spaced frames
 #pragma once

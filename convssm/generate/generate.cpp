@@ -11,11 +11,15 @@ GenerateResult generate(models::Model& model, models::State state, const at::Ten
                         const std::function<bool(int64_t)>& progress) {
   at::NoGradGuard no_grad;
   ops::require("generate", frames > 0, "frames must be positive, got {}", frames);
-  GenerateResult result{std::move(state), 0};
+  GenerateResult result{std::move(state), 0, false};
   bool go_on = true;
   while (result.frames < frames && go_on) {
     const at::Tensor action = actions.defined() ? actions.select(1, result.frames) : actions;
     models::FrameOutput out = model.next(result.state, action);
+    if (!at::isfinite(out.frame).all().item<bool>()) {
+      result.diverged = true;
+      break;
+    }
     const auto clips = static_cast<size_t>(out.frame.size(0));
     ops::require("generate", sinks.empty() || sinks.size() == clips, "expected a sink for each of {} clips, got {}",
                  clips, sinks.size());

@@ -12,8 +12,9 @@
 namespace convssm::generate {
 
 struct GenerateResult {
-  models::State state;  // after the last frame
-  int64_t frames = 0;   // generated; fewer than asked if `progress` said stop
+  models::State state;    // after the last frame
+  int64_t frames = 0;     // generated; fewer than asked if `progress` said stop or a frame was not finite
+  bool diverged = false;  // the frame after these holds NaN or infinity; it was not written
 };
 
 // `frames` frames from `state` on; clip i of the batch goes to sinks[i] (no sinks: nowhere). actions [N,frames] or

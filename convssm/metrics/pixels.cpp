@@ -20,6 +20,8 @@ at::Tensor unit_range(const char* operation, const at::Tensor& x) {
 
 at::Tensor truncate_u8(const at::Tensor& x) { return unit_range("truncate_u8", x).mul_(255).to(at::kByte); }
 
+at::Tensor truncated_f01(const at::Tensor& x) { return u8_to_f01(truncate_u8(x)); }
+
 at::Tensor to_f01(const at::Tensor& x) { return unit_range("to_f01", x); }
 
 at::Tensor u8_to_f01(const at::Tensor& pixels) {

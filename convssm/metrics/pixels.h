@@ -14,6 +14,9 @@ at::Tensor truncate_u8(const at::Tensor& x);
 // p/255 as float32, any shape.
 at::Tensor u8_to_f01(const at::Tensor& pixels);
 
+// u8_to_f01(truncate_u8(x)): what the paper compares.
+at::Tensor truncated_f01(const at::Tensor& x);
+
 // x/2 + 1/2 after a clamp to [-1,1], without the 8-bit step; NaN is refused.
 at::Tensor to_f01(const at::Tensor& x);
 

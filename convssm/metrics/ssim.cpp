@@ -59,4 +59,8 @@ at::Tensor ssim_gauss11_plain(const at::Tensor& truth, const at::Tensor& forecas
   return map.view({pairs.frames, -1}).mean(1).view(pairs.leading);
 }
 
+bool large_enough_for_ssim(const at::Tensor& frames) {
+  return frames.size(-1) >= ssim_taps && frames.size(-2) >= ssim_taps;
+}
+
 }  // namespace convssm::metrics

@@ -12,6 +12,9 @@ namespace convssm::metrics {
 // float64: sx^2 is a difference of two nearly equal numbers, and float32 would lose four digits in flat regions.
 at::Tensor ssim_gauss11(const at::Tensor& truth, const at::Tensor& forecast);
 
+// Whether frames [...,C,H,W] have room for the window.
+bool large_enough_for_ssim(const at::Tensor& frames);
+
 // The same in plain tensor operations with the 121 weights of the window: the reference.
 at::Tensor ssim_gauss11_plain(const at::Tensor& truth, const at::Tensor& forecast);
 

@@ -7,6 +7,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/base/log.h"
 #include "convssm/io/checksum.h"
 
@@ -49,7 +50,7 @@ std::string examine(const std::string& folder, int64_t step, CheckpointRecord& r
 
 void write_checkpoint(const std::string& folder, int64_t step, const std::vector<io::NamedArray>& tensors,
                       const io::Metadata& metadata, const nlohmann::json& extras) {
-  fs::create_directories(folder);
+  make_folder(folder);
   const std::string base = base_path(folder, step);
   io::write_safetensors(base + ".safetensors", tensors, metadata);
   const nlohmann::json json = {
@@ -79,12 +80,32 @@ CheckpointRecord find_checkpoint(const std::string& folder, int64_t step) {
     CheckpointRecord record;
     const std::string problem = examine(folder, steps.back(), record);
     if (problem.empty()) return record;
+    if (step >= 0) fail(ErrorKind::data, "the checkpoint of step {} in {} {}", step, folder, problem);
     log_warning("the checkpoint {}.safetensors {}; looking for the one before it", base_path(folder, steps.back()),
                 problem);
     steps.pop_back();
   }
   fail(ErrorKind::data, "no usable checkpoint in {}; a run saves its first one after train.save_interval steps",
        folder);
+}
+
+void set_aside_checkpoints_after(const std::string& folder, int64_t step) {
+  for (const int64_t later : checkpoint_steps(folder)) {
+    if (later <= step) continue;
+    const std::string json = base_path(folder, later) + ".json";
+    std::error_code ignored;  // it would be passed over again
+    fs::rename(json, json + ".bad", ignored);
+    log_warning("{} is not used again (now {}.bad)", json, json);
+  }
+}
+
+void remove_leftovers(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().find(".tmp-") != std::string::npos) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
 }
 
 void prune_checkpoints(const std::string& folder, int64_t keep_last, int64_t keep_every) {

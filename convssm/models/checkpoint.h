@@ -29,6 +29,13 @@ CheckpointRecord find_checkpoint(const std::string& folder, int64_t step = -1);
 // The steps for which there is a checkpoint, in order; damaged or not.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
 
+// Takes the checkpoints after `step` out of use, because they are damaged or of a run that failed: their JSON files get
+// the ending .bad.
+void set_aside_checkpoints_after(const std::string& folder, int64_t step);
+
+// Removes temporary files that a killed process left.
+void remove_leftovers(const std::string& folder);
+
 // Removes all but the `keep_last` newest and those whose step is a multiple of `keep_every` (0: none of these).
 void prune_checkpoints(const std::string& folder, int64_t keep_last, int64_t keep_every);
 

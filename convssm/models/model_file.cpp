@@ -45,7 +45,8 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
 }
 
 std::string file_of(const std::string& path, int64_t step) {
-  if (!fs::exists(path)) fail(ErrorKind::io, "no such run or model: {}", path);
+  std::error_code error;
+  if (!fs::exists(path, error)) fail(ErrorKind::io, "no such run or model: {}", path);
   if (!fs::is_directory(path)) return path;
   const fs::path checkpoints = fs::path(path) / "checkpoints";
   if (!fs::is_directory(checkpoints)) {
@@ -88,11 +89,12 @@ void save_model(const std::string& path, const Model& model, const ModelRecipe& 
   io::write_safetensors(path, model_arrays(model), recipe_metadata(recipe));
 }
 
-LoadedModel load_model(const std::string& path, int64_t step) {
+LoadedModel load_model(const std::string& path, int64_t step, const nlohmann::json& core_changes) {
   LoadedModel loaded;
   loaded.path = file_of(path, step);
   const io::SafetensorsFile file(loaded.path);
   loaded.recipe = read_recipe(file, loaded.path);
+  if (!core_changes.empty()) loaded.recipe.model["core"].update(core_changes);
   const auto& frames = loaded.recipe.frames;
   try {
     loaded.model = make_model(

@@ -36,6 +36,8 @@ struct LoadedModel {
 };
 
 // `path` is a model file, a checkpoint, or a run folder, whose newest good checkpoint (or that of `step`) is taken.
-LoadedModel load_model(const std::string& path, int64_t step = -1);
+// `core_changes` replace options of its core, which must not change a parameter.
+LoadedModel load_model(const std::string& path, int64_t step = -1,
+                       const nlohmann::json& core_changes = nlohmann::json::object());
 
 }  // namespace convssm::models

@@ -53,7 +53,6 @@ PixelOptions PixelOptions::from_json(const nlohmann::json& json) {
   read("core", o.core);
   read("actions", o.actions);
   read("action_features", o.action_features);
-  read("output_bias", o.output_bias);
   read("loss_weight", o.loss_weight);
   read("seed", o.seed);
   read.finish();
@@ -104,9 +103,6 @@ void PixelPredictorImpl::check_clip(const char* operation, const at::Tensor& vid
     ops::require_shape(operation, "actions", actions, {video.size(0), video.size(1)});
     ops::require(operation, actions.scalar_type() == at::kLong, "actions must be int64, got {}",
                  ops::dtype_text(actions));
-    ops::require(operation,
-                 actions.numel() == 0 || actions.max().item<int64_t>() < std::max<int64_t>(options_.actions, 1),
-                 "actions must be below {}, got {}", options_.actions, actions.max().item<int64_t>());
   }
 }
 
@@ -116,6 +112,9 @@ at::Tensor PixelPredictorImpl::core_input(const at::Tensor& frames, const at::Te
   const at::Tensor f = encoder_(x);
   if (!action_table_.defined()) return f;
   const int64_t N = f.size(0);
+  const int64_t largest = actions.defined() && N > 0 ? actions.max().item<int64_t>() : 0;
+  ops::require("model", largest < options_.actions, "actions must be below model.actions = {}, got {}",
+               options_.actions, largest);
   const at::Tensor rows = actions.defined() ? at::where(actions < 0, options_.actions, actions)
                                             : at::zeros({N}, f.options().dtype(at::kLong));
   const at::Tensor embedded = at::embedding(action_table_, rows).unsqueeze(-1).unsqueeze(-1);

@@ -19,9 +19,8 @@ struct PixelOptions {
   nlohmann::json core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}};
   int64_t actions = 1;          // A: the embedding has A+1 rows, the last one for the masked action; 0: no embedding
   int64_t action_features = 1;  // channels of the embedding
-  double output_bias = 0;  // first value of the last bias: atanh of the usual pixel keeps the start from being a shock
-  double loss_weight = 0.5;  // w
-  uint64_t seed = 0;         // of the initial values
+  double loss_weight = 0.5;     // w
+  uint64_t seed = 0;            // of the initial values
 
   // From the `model` section of a config, without its `name`; the frames' size is not part of it.
   static PixelOptions from_json(const nlohmann::json& json);

@@ -93,11 +93,6 @@ DecoderImpl::DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, c
   last_ = register_module("last", Dense(channels, out, stream.split("last")));
 }
 
-void DecoderImpl::set_output_bias(double value) {
-  at::NoGradGuard no_grad;
-  last_->bias.fill_(value);
-}
-
 at::Tensor DecoderImpl::forward(const at::Tensor& x) {
   at::Tensor h = first_(x);
   for (size_t i = 0; i < levels_.size(); ++i) {

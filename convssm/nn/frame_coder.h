@@ -53,7 +53,6 @@ class DecoderImpl : public torch::nn::Module {
  public:
   DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,h,w] -> [N,out,h*scale,w*scale]
-  void set_output_bias(double value);       // of the last Dense, which starts with 0
 
  private:
   Conv first_{nullptr};

@@ -159,10 +159,11 @@ std::string horizon_charts(const json& metrics) {
     Chart chart{
         "horizon-" + metric, style.title + " over the horizon", style.hint, "generated frame", Scale::linear, {}};
     int color = 0;
+    const std::string model = metrics.value(json::json_pointer("/protocol/model"), "model");
     // The model first, baselines dashed behind it.
     for (const bool models : {true, false}) {
       for (const auto& [owner, values] : owners.items()) {
-        if ((owner == "model") != models) continue;
+        if ((owner == model) != models) continue;
         chart.lines.push_back(
             {owner, min_max(horizon_points(frames, values), 400), color++, models ? Stroke::solid : Stroke::dashed});
       }

@@ -4,6 +4,7 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/option_reader.h"
+#include "convssm/models/pixel_predictor.h"
 #include "convssm/models/registry.h"
 
 namespace convssm::train {
@@ -23,6 +24,7 @@ Config Config::from_json(const nlohmann::json& json) {
   }
   config.train = TrainOptions::from_json(train);
   if (!config.model.contains("name")) config.model["name"] = "pixel";
+  if (!config.model.contains("core")) config.model["core"] = models::PixelOptions().core;
   if (!config.model.contains("seed")) config.model["seed"] = config.seed;
   if (!config.data.contains("seed")) config.data["seed"] = 1u;
   return config;
@@ -35,7 +37,8 @@ nlohmann::json Config::to_json() const {
 std::shared_ptr<const data::Dataset> make_dataset(const Config& config) {
   nlohmann::json options = config.data;
   const nlohmann::json seed = options.value("seed", nlohmann::json(1u));
-  if (!seed.is_number_unsigned()) fail(ErrorKind::usage, "[data] seed must be a whole number, got {}", seed.dump());
+  if (!seed.is_number_integer() || seed < 0)
+    fail(ErrorKind::usage, "[data] seed must be a whole number, got {}", seed.dump());
   options.erase("seed");
   return data::make_dataset(options, seed.get<uint64_t>());
 }

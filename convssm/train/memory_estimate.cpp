@@ -38,7 +38,8 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
   const double clips = static_cast<double>(o.batch / o.accumulate), frames = static_cast<double>(frames_at_once(o));
   const double cuts = static_cast<double>(o.frames - 1) / frames;
   const double kept = clips * (frames * static_cast<double>(per_frame) + frames * frames * per_pair);
-  return static_cast<uint64_t>(static_cast<double>(fixed) +
+  const double ahead = static_cast<double>((o.workers + 2) * o.batch * o.frames) * static_cast<double>(pixels);
+  return static_cast<uint64_t>(static_cast<double>(fixed) + ahead +
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 
@@ -51,6 +52,7 @@ MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t h
   estimate.per_frame = seven > three ? (seven - three) / 4 : seven;
   estimate.fixed = 4 * parameters + (three > 3 * estimate.per_frame ? three - 3 * estimate.per_frame : 0);
   estimate.per_pair = model.pair_bytes();
+  estimate.pixels = sizeof(float) * static_cast<uint64_t>(channels * height * width);
   {
     at::NoGradGuard no_grad;
     estimate.state = state_bytes(model.loss(at::zeros({1, 2, channels, height, width}), {}).state);
@@ -83,9 +85,10 @@ std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, 
       advice = fmt::format("train.chunk_frames={}", smaller.chunk_frames);
     }
   }
-  if (advice.empty()) advice = "a smaller model, shorter clips (train.frames) or a smaller batch (train.batch)";
-  fail(ErrorKind::usage, "{}, but only {} are available. This would fit, with the same gradients: {}", text,
-       format_bytes(available), advice);
+  const std::string what = advice.empty()
+                               ? "Use a smaller model, shorter clips (train.frames) or a smaller batch (train.batch)"
+                               : "This would fit, with the same gradients: " + advice;
+  fail(ErrorKind::usage, "{}, but only {} are available. {}", text, format_bytes(available), what);
 }
 
 }  // namespace convssm::train

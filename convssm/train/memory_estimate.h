@@ -15,6 +15,7 @@ struct MemoryEstimate {
   uint64_t per_frame = 0;  // of one clip
   double per_pair = 0;     // of frames of one clip
   uint64_t state = 0;      // of one clip, at one cut between pieces
+  uint64_t pixels = 0;     // of one frame as it is read
 
   // The most that a step with these options holds.
   uint64_t total(const TrainOptions& options) const;

@@ -78,10 +78,16 @@ double gradient_norm(const models::Model& model) {
   double sum = 0;
   for (const at::Tensor& p : model.parameters()) {
     if (!p.grad().defined()) continue;
-    const double norm = p.grad().norm().item<double>();
-    sum += norm * norm;
+    sum += at::sum(at::square(p.grad()), at::kDouble).item<double>();
   }
   return std::sqrt(sum);
+}
+
+std::string first_bad_parameter(const models::Model& model) {
+  for (const auto& item : model.named_parameters()) {
+    if (!at::isfinite(item.value()).all().item<bool>()) return item.key();
+  }
+  return "";
 }
 
 std::string first_bad_gradient(const models::Model& model) {

@@ -36,6 +36,9 @@ double gradient_norm(const models::Model& model);
 // The name of the first parameter whose gradient holds NaN or infinity; "" if there is none.
 std::string first_bad_gradient(const models::Model& model);
 
+// The same for the parameters themselves.
+std::string first_bad_parameter(const models::Model& model);
+
 // Scales all gradients.
 void scale_gradients(models::Model& model, double factor);
 

@@ -35,6 +35,8 @@ void check(const TrainOptions& o) {
   require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
   require(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
   require(o.warmup >= 0 && o.warmup <= o.steps, "warmup", "between 0 and steps", o.warmup);
+  const bool decays = o.schedule != Schedule::cosine_short || 2 * o.warmup < o.steps;
+  require(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
   require(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
   require(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
   require(o.eps > 0, "eps", "positive", o.eps);

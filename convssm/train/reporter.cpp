@@ -5,6 +5,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/base/log.h"
 
 namespace convssm::train {
@@ -24,9 +25,9 @@ Reporter::Reporter(RunFolder& folder, int64_t first_step, nlohmann::json about, 
     : folder_(folder),
       about_(std::move(about)),
       refresh_(std::move(refresh)),
-      events_(folder.path("tensorboard"), first_step > 0 ? first_step + 1 : -1) {
+      events_(folder.path("tensorboard"), std::filesystem::exists(folder.path("tensorboard")) ? first_step + 1 : -1) {
   folder.forget_log_after(first_step);
-  std::filesystem::create_directories(folder.path("samples"));
+  make_folder(folder.path("samples"));
 }
 
 void Reporter::attempt(const char* what, const std::function<void()>& action) {

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/models/checkpoint.h"
 
 namespace convssm::train {
@@ -41,10 +43,9 @@ int take_lock(const std::string& path, const std::string& folder) {
 }  // namespace
 
 RunFolder::RunFolder(const std::string& path) : path_(path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail(ErrorKind::io, "cannot make the run folder {}: {}", path, error.message());
+  make_folder(path);
   lock_ = take_lock(this->path("run.lock"), path);
+  models::remove_leftovers(this->path("checkpoints"));
 }
 
 RunFolder::~RunFolder() { close(lock_); }
@@ -55,10 +56,16 @@ bool RunFolder::has_checkpoints() const { return !models::checkpoint_steps(path(
 
 void RunFolder::log(const nlohmann::json& line) {
   const std::string file = path("log.jsonl"), text = line.dump() + "\n";
+  std::error_code none;
+  const auto size = fs::file_size(file, none);
   std::FILE* out = std::fopen(file.c_str(), "a");
   if (out == nullptr) fail_io("cannot write " + file);
   const bool ok = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (std::fclose(out) != 0 || !ok) fail_io("cannot write " + file);
+  if (std::fclose(out) == 0 && ok) return;
+  const int reason = errno;
+  fs::resize_file(file, none ? 0 : size, none);  // half a line would spoil the next one
+  errno = reason;
+  fail_io("cannot write " + file);
 }
 
 void RunFolder::forget_log_after(int64_t step) {

@@ -19,7 +19,7 @@ class RunFolder {
   std::string path(const std::string& name = "") const;  // of something inside
   bool has_checkpoints() const;
 
-  // Adds a line to log.jsonl, on the disk when this returns.
+  // Adds a line to log.jsonl, whole or not at all.
   void log(const nlohmann::json& line);
 
   // Removes the lines of log.jsonl after `step`, which a resumed run will write again, and a line cut off by a crash.

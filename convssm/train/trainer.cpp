@@ -10,7 +10,6 @@
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
-#include "convssm/base/memory.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/random.h"
 #include "convssm/base/version.h"
@@ -18,7 +17,7 @@
 #include "convssm/io/yaml.h"
 #include "convssm/models/checkpoint.h"
 #include "convssm/models/model_file.h"
-#include "convssm/train/memory_estimate.h"
+#include "convssm/train/preflight.h"
 
 namespace convssm::train {
 namespace {
@@ -47,6 +46,26 @@ at::Tensor drop_actions(const at::Tensor& actions, double rate, uint64_t seed, i
   return kept;
 }
 
+std::string describe_bad(const models::Model& model, double loss, double norm) {
+  const std::string parameter = first_bad_parameter(model), gradient = first_bad_gradient(model);
+  const std::string first = !parameter.empty() ? fmt::format("; the first bad tensor is the parameter '{}'", parameter)
+                            : !gradient.empty()
+                                ? fmt::format("; the first bad tensor is the gradient of '{}'", gradient)
+                                : "";
+  return fmt::format("the loss is {} and the norm of the gradient {}{}", loss, norm, first);
+}
+
+// The values of the frames must mean what they meant when the run began.
+void check_range(const io::SafetensorsFile& file, const data::FrameFormat& now) {
+  const auto found = file.metadata().find("frames");
+  if (found == file.metadata().end()) return;
+  const auto before = data::FrameFormat::from_json(nlohmann::json::parse(found->second));
+  if (before.low == now.low && before.high == now.high) return;
+  fail(ErrorKind::data,
+       "the run began with values from {} to {} as [-1,1], now the data gives {} to {}; set data.low={} data.high={}",
+       before.low, before.high, now.low, now.high, before.low, before.high);
+}
+
 // sum += weight * values
 void add_parts(std::vector<std::pair<std::string, double>>& sum, const LossValues& values, double weight) {
   sum.resize(values.parts.size());
@@ -64,8 +83,11 @@ Trainer::Trainer(const Config& config, RunFolder& folder, bool resume, std::func
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
   }
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
-  check_clips();
-  build_model();
+  check_clips(config_.train, *dataset_);
+  check_actions(config_.model, *dataset_);
+  model_ = make_model(config_, dataset_->format());
+  check_step(config_, *model_, dataset_->format());
+  model_->train();
   optimizer_ = std::make_unique<Optimizer>(*model_, config_.train);
   if (folder.has_checkpoints()) load(folder.path("checkpoints"));
   replace_file(folder.path("config.yaml"), io::to_yaml(config_.to_json()));
@@ -77,37 +99,10 @@ Trainer::Trainer(const Config& config, RunFolder& folder, bool resume, std::func
   reporter_ = std::make_unique<Reporter>(folder, step_, about, std::move(refresh));
 }
 
-void Trainer::check_clips() const {
-  const TrainOptions& o = config_.train;
-  const auto check = [&](data::Split split, int64_t frames, const char* key) {
-    if (dataset_->size(split) == 0) fail(ErrorKind::data, "the dataset has no {} clips", data::name(split));
-    if (dataset_->longest(split) >= frames) return;
-    fail(ErrorKind::usage, "[train] {} asks for clips of {} frames, the {} clips have {}; set it to less", key, frames,
-         data::name(split), dataset_->longest(split));
-  };
-  check(data::Split::train, o.frames, "frames");
-  if (o.sample_interval > 0)
-    check(data::Split::test, o.sample_context + o.sample_frames, "sample_context + sample_frames");
-}
-
-void Trainer::build_model() {
-  const data::FrameFormat frames = dataset_->format();
-  model_ = make_model(config_, frames);
-  if (config_.train.chunk_frames > 0 && !model_->constant_state()) {
-    fail(ErrorKind::usage,
-         "[train] chunk_frames needs a core whose state does not grow; expected chunk_frames: 0, or a "
-         "transformer with a window");
-  }
-  const MemoryEstimate estimate = estimate_memory(*model_, frames.channels, frames.height, frames.width);
-  const std::string text =
-      check_memory(estimate, config_.train, model_->constant_state(), available_memory() + current_rss());
-  log_info("memory: {}", text);
-  model_->train();
-}
-
 void Trainer::load(const std::string& checkpoints) {
   const models::CheckpointRecord record = models::find_checkpoint(checkpoints);
   const io::SafetensorsFile file(record.tensors);
+  check_range(file, dataset_->format());
   models::load_arrays(*model_, file);
   optimizer_->load(file);
   step_ = saved_step_ = record.step;
@@ -115,17 +110,21 @@ void Trainer::load(const std::string& checkpoints) {
     seconds_before_ = record.extras.at("seconds");
     bad_in_a_row_ = record.extras.at("bad_in_a_row");
     const nlohmann::json& interval = record.extras.at("interval");
+    samples_due_ = record.extras.at("samples_due");
     interval_ = {interval.at("steps"), interval.at("skipped"), interval.at("loss"), interval.at("gradient_norm"),
                  interval.at("parts")};
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::data, "the description of {} is not of a training run: {}", record.tensors, error.what());
   }
+  models::set_aside_checkpoints_after(checkpoints, step_);
+  good_step_ = step_;
   log_info("going on from step {} ({})", step_, record.tensors);
 }
 
 nlohmann::json Trainer::extras() const {
   return {{"seconds", seconds()},
           {"bad_in_a_row", bad_in_a_row_},
+          {"samples_due", samples_due_},
           {"interval",
            {{"steps", interval_.steps},
             {"skipped", interval_.skipped},
@@ -147,11 +146,19 @@ Outcome Trainer::run(const StopRequest& stop) {
   ProgressOptions drawing;
   drawing.start = step_;
   Progress progress("train", o.steps, drawing);
-  while (step_ < o.steps && !stop.asked()) {
-    const data::Batch batch = loader.next();
-    train_step(batch.video, drop_actions(batch.actions, o.action_dropout, config_.seed, step_));
-    progress.update(step_, fmt::format("loss {:.4f}", last_loss_));
-    after_step();
+  try {
+    if (samples_due_) take_samples(stop, progress);
+    while (step_ < o.steps && !stop.asked()) {
+      const data::Batch batch = loader.next();
+      train_step(batch.video, drop_actions(batch.actions, o.action_dropout, config_.seed, step_));
+      progress.update(step_, fmt::format("loss {:.4f}", last_loss_));
+      after_step(stop, progress);
+    }
+  } catch (const std::exception& error) {  // whatever it is, the steps done so far are not lost
+    progress.finish();
+    if (saved_step_ != step_ && bad_in_a_row_ == 0) save();
+    reporter_->status("failed", step_, seconds(), error.what());
+    throw;
   }
   progress.finish();
   const bool saved = saved_step_ == step_ || save();
@@ -181,7 +188,6 @@ void Trainer::train_step(const at::Tensor& video, const at::Tensor& actions) {
   seed_libtorch(config_.seed, step_);
   optimizer_->zero_gradients();
   LossValues values;
-  const double lr = learning_rate(o, step_++);
   try {
     values = batch_gradients(video, actions);
   } catch (const Error& error) {
@@ -190,10 +196,11 @@ void Trainer::train_step(const at::Tensor& video, const at::Tensor& actions) {
   }
   last_loss_ = values.loss;
   const double norm = gradient_norm(*model_);
-  if (!std::isfinite(values.loss)) return skip(fmt::format("the loss is {}", values.loss));
-  if (!std::isfinite(norm)) return skip(fmt::format("the gradient of '{}' is not finite", first_bad_gradient(*model_)));
+  if (!std::isfinite(values.loss) || !std::isfinite(norm)) return skip(describe_bad(*model_, values.loss, norm));
+  good_step_ = saved_step_;  // what was saved has proved itself
   if (o.clip_norm > 0 && norm > o.clip_norm) scale_gradients(*model_, o.clip_norm / norm);
-  optimizer_->update(lr);
+  optimizer_->update(learning_rate(o, step_));
+  ++step_;
   bad_in_a_row_ = 0;
   count(values, norm);
 }
@@ -206,30 +213,44 @@ void Trainer::count(const LossValues& values, double norm) {
 }
 
 void Trainer::skip(const std::string& reason) {
+  ++step_;
   interval_.skipped += 1;
   bad_in_a_row_ += 1;
   log_warning("step {}: {}; no update ({} of {} such steps in a row)", step_, reason, bad_in_a_row_, kBadStepsAllowed);
   if (bad_in_a_row_ < kBadStepsAllowed) return;
-  reporter_->status("failed", step_, seconds(), reason);
-  const std::string last = saved_step_ < 0 ? "there is no checkpoint yet"
-                                           : fmt::format("the last good checkpoint is that of step {}", saved_step_);
+  models::set_aside_checkpoints_after(folder_.path("checkpoints"), good_step_);
+  const std::string last = good_step_ < 0 ? "there is no good checkpoint yet"
+                                          : fmt::format("the last good checkpoint is that of step {}", good_step_);
   fail(ErrorKind::numeric,
        "{} steps in a row could not be used ({}); {}. Try a smaller train.lr, a longer train.warmup or "
        "train.clip_norm=1",
        kBadStepsAllowed, reason, last);
 }
 
-void Trainer::after_step() {
+void Trainer::after_step(const StopRequest& stop, Progress& progress) {
   const TrainOptions& o = config_.train;
   const auto due = [&](int64_t interval) { return interval > 0 && (step_ % interval == 0 || step_ == o.steps); };
   if (due(o.log_interval)) write_log_line();
-  if (due(o.sample_interval)) {
-    reporter_->samples(step_, validate(*model_, *dataset_, o));
-    line_begin_ = Clock::now();  // the time of samples is not that of training
-    line_first_step_ = step_;
-  }
-  if (o.save_interval > 0 && step_ % o.save_interval == 0) save();
+  if (due(o.sample_interval)) take_samples(stop, progress);
+  if (o.save_interval > 0 && step_ % o.save_interval == 0 && bad_in_a_row_ == 0) save();
   reporter_->status("running", step_, seconds());
+}
+
+void Trainer::take_samples(const StopRequest& stop, Progress& progress) {
+  const auto each = [&](int64_t frames) {
+    progress.update(step_, fmt::format("sampling, {}/{} frames", frames, config_.train.sample_frames));
+    return !stop.asked();
+  };
+  try {
+    const auto validation = validate(*model_, *dataset_, config_.train, each);
+    samples_due_ = !validation;  // stopped in the middle: to be done when the run goes on
+    if (validation) reporter_->samples(step_, *validation);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::numeric) throw;
+    log_warning("step {}: the forecast of the samples diverged ({})", step_, error.what());
+  }
+  line_begin_ = Clock::now();  // the time of samples is not that of training
+  line_first_step_ = step_;
 }
 
 void Trainer::write_log_line() {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
 #include "convssm/train/config.h"
 #include "convssm/train/gradients.h"
@@ -40,14 +41,13 @@ class Trainer {
     std::vector<std::pair<std::string, double>> parts;
   };
 
-  void check_clips() const;
-  void build_model();
   void load(const std::string& checkpoints);
   void train_step(const at::Tensor& video, const at::Tensor& actions);
   LossValues batch_gradients(const at::Tensor& video, const at::Tensor& actions);
   void count(const LossValues& values, double norm);
   void skip(const std::string& reason);
-  void after_step();
+  void after_step(const StopRequest& stop, Progress& progress);
+  void take_samples(const StopRequest& stop, Progress& progress);
   void write_log_line();
   bool save();  // false, with a message, if it could not
   double seconds() const;
@@ -61,6 +61,8 @@ class Trainer {
   std::unique_ptr<Reporter> reporter_;
   Interval interval_;
   int64_t step_ = 0, saved_step_ = -1, bad_in_a_row_ = 0;
+  int64_t good_step_ = -1;    // of the newest checkpoint after which a step worked
+  bool samples_due_ = false;  // validation of this step was stopped
   double last_loss_ = 0;
   double seconds_before_ = 0;                                 // of training in earlier processes
   std::chrono::steady_clock::time_point begin_, line_begin_;  // of this process, of the steps since the last line

@@ -3,10 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "convssm/data/picture.h"
-#include "convssm/io/gif.h"
+#include "convssm/data/loader.h"
 #include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
@@ -15,74 +13,57 @@
 namespace convssm::train {
 namespace {
 
-constexpr int64_t kClipsShown = 4;
-constexpr int64_t kClipsInStrip = 2;
+constexpr size_t kClipsInStrip = 2, kClipsInGif = 4;
 constexpr int64_t kStripFrames = 16;
-constexpr int64_t kSmallestForSsim = 11;
-
-at::Tensor as_f01(const at::Tensor& x) { return metrics::u8_to_f01(metrics::truncate_u8(x)); }
 
 void score(nlohmann::json& scores, const std::string& prefix, const at::Tensor& truth, const at::Tensor& forecast) {
   scores[prefix + "psnr_f01"] = metrics::cap_psnr(metrics::psnr_f01(truth, forecast)).values.mean().item<double>();
-  if (std::min(truth.size(-1), truth.size(-2)) < kSmallestForSsim) return;
+  if (!metrics::large_enough_for_ssim(truth)) return;
   scores[prefix + "ssim_gauss11"] = metrics::ssim_gauss11(truth, forecast).mean().item<double>();
 }
 
+// In eval mode while it lives.
+class EvalMode {
+ public:
+  explicit EvalMode(models::Model& model) : model_(model), training_(model.is_training()) { model.eval(); }
+  ~EvalMode() { model_.train(training_); }
+
+ private:
+  models::Model& model_;
+  bool training_;
+};
+
 }  // namespace
 
-Validation validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options) {
+std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
+                                   const std::function<bool(int64_t)>& each) {
+  const EvalMode mode(model);
   const int64_t context = options.sample_context, frames = options.sample_frames;
-  const auto clips = std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::test));
-  std::vector<at::Tensor> videos, actions;
-  for (uint64_t i = 0; i < clips; ++i) {
-    const data::Clip clip = dataset.clip(data::Split::test, i, context + frames);
-    videos.push_back(clip.video);
-    if (clip.actions.defined()) actions.push_back(clip.actions);
-  }
-  Validation result;
-  result.context = context;
-  result.truth = at::stack(videos);
-  const at::Tensor known = result.truth.slice(1, 0, context),
-                   moves = actions.empty() ? at::Tensor() : at::stack(actions);
-  const bool training = model.is_training();
-  model.eval();
-  const at::Tensor future = models::rollout(model, known, moves, frames);
-  model.train(training);
-  result.forecast = at::cat({known, future}, 1);
+  const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::test)));
+  const data::Batch batch = data::read_clips(dataset, data::Split::test, 0, count, context + frames);
+  const at::Tensor known = batch.video.slice(1, 0, context);
+  const at::Tensor future = models::rollout(model, known, batch.actions, frames, each);
+  if (future.size(1) < frames) return std::nullopt;
 
-  const at::Tensor truth = as_f01(result.truth.slice(1, context));
+  Validation result;
+  result.clips.context = context;
+  for (int64_t i = 0; i < count; ++i) {
+    result.clips.truth.push_back(batch.video[i]);
+    result.clips.forecast.push_back(at::cat({known[i], future[i]}));
+  }
   result.scores = nlohmann::json::object();
-  score(result.scores, "", truth, as_f01(future));
-  score(result.scores, "copy_last.", truth, as_f01(known.slice(1, context - 1)).expand_as(truth).contiguous());
+  const at::Tensor truth = metrics::truncated_f01(batch.video.slice(1, context));
+  const at::Tensor last = metrics::truncated_f01(known.slice(1, context - 1)).expand_as(truth).contiguous();
+  score(result.scores, "", truth, metrics::truncated_f01(future));
+  score(result.scores, "copy_last.", truth, last);
   return result;
 }
 
-io::Image strip(const Validation& v) {
-  std::vector<at::Tensor> rows;
-  for (int64_t i = 0; i < std::min(v.truth.size(0), kClipsInStrip); ++i) {
-    rows.push_back(v.truth[i].slice(0, v.context));
-    rows.push_back(v.forecast[i].slice(0, v.context));
-  }
-  const int64_t generated = v.truth.size(1) - v.context;
-  return data::strip_picture(rows, data::evenly_spaced(generated, kStripFrames),
-                             data::friendly_scale(v.truth.size(-1)));
-}
+io::Image strip(const Validation& v) { return data::comparison_strip(v.clips, 0, kClipsInStrip, kStripFrames); }
 
 void save_pictures(const Validation& v, const std::string& base) {
   io::write_png(base + ".png", strip(v));
-  const int64_t shown = std::min(v.truth.size(0), kClipsShown), scale = data::friendly_scale(v.truth.size(-1));
-  const auto table = [&](int64_t k) {
-    std::vector<std::vector<io::Image>> rows(2);
-    for (int64_t i = 0; i < shown; ++i) {
-      rows[0].push_back(data::picture(v.truth[i][k], scale));
-      rows[1].push_back(data::picture(v.forecast[i][k], scale));
-    }
-    return data::table_picture(rows);
-  };
-  const io::Image first = table(0);
-  io::GifWriter gif(base + ".gif", {.width = first.width, .height = first.height, .channels = first.channels});
-  for (int64_t k = 0; k < v.truth.size(1); ++k) gif.write(table(k).pixels);
-  gif.close();
+  data::save_comparison_gif(v.clips, kClipsInGif, base + ".gif");
 }
 
 }  // namespace convssm::train

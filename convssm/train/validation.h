@@ -1,25 +1,28 @@
 // What a model can do now: it continues a few test clips on its own, beside the truth.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
+#include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
-#include "convssm/io/png.h"
 #include "convssm/models/model.h"
 #include "convssm/train/options.h"
 
 namespace convssm::train {
 
 struct Validation {
-  at::Tensor truth;     // [n,T,C,H,W], context and future
-  at::Tensor forecast;  // the same with the future made by the model
-  int64_t context = 0;
+  data::Comparison clips;
   nlohmann::json scores;  // psnr_f01, ssim_gauss11 and copy_last.* over the generated frames
 };
 
-Validation validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options);
+// `each` is told the frames generated so far; if it says false, there is no result.
+std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
+                                   const std::function<bool(int64_t)>& each = {});
 
-// Truth above, forecast below, for two clips, at frames spaced over the generated part.
+// Two clips at moments spread over the generated part.
 io::Image strip(const Validation& validation);
 
 // The strip as PNG and an animation of a few clips, context included, as GIF. `base`: path without ending.

@@ -68,7 +68,7 @@ TEST_F(GenerateProcess, StoppedAndContinuedIsTheSame) {
     found.insert(found.end(), array.values<uint8_t>().begin(), array.values<uint8_t>().end());
   }
   ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1) << i;
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], expected[i]) << i;
 }
 
 TEST_F(GenerateProcess, SeveralClipsGoToFilesOfTheirOwn) {
@@ -121,6 +121,9 @@ TEST_F(GenerateProcess, EvaluateGivesATableAndFiles) {
   EXPECT_EQ(other.code, 3);
   expect_contains(other.err, "12 x 12");
   EXPECT_EQ(run("evaluate " + path("run") + " model.core.features=3").code, 2);
+  const Outcome range = run("evaluate " + path("run") + " model.core.window=3");  // convs5 has none
+  EXPECT_EQ(range.code, 2);
+  expect_contains(range.err, "window");
 }
 
 TEST_F(GenerateProcess, ModelsListsAndCounts) {

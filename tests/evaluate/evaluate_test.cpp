@@ -57,9 +57,9 @@ TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
   EXPECT_GT(rows[0]["psnr_f01"]["std"].get<double>(), 0);
   EXPECT_TRUE(rows[1].contains("ssim_gauss11"));
   EXPECT_EQ(result.metrics["curves"]["psnr_f01"]["copy last frame"].size(), 6u);
-  ASSERT_EQ(result.truth.size(), 2u);
-  EXPECT_EQ(result.forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
-  EXPECT_TRUE(result.forecast[1].slice(0, 0, 4).equal(result.truth[1].slice(0, 0, 4)));
+  ASSERT_EQ(result.clips.truth.size(), 2u);
+  EXPECT_EQ(result.clips.forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
+  EXPECT_TRUE(result.clips.forecast[1].slice(0, 0, 4).equal(result.clips.truth[1].slice(0, 0, 4)));
   EXPECT_NE(table_text(result.metrics).find("6 frames ahead"), std::string::npos);
 }
 

@@ -136,7 +136,7 @@ TEST(PixelPredictor, ExplainsWrongUse) {
   const at::Tensor video = at::zeros({1, 3, 1, 8, 8});
   expect_error([&] { model->loss(video.slice(1, 0, 1), {}); }, {"at least 2 frames", "1"});
   expect_error([&] { model->loss(at::zeros({1, 3, 3, 8, 8}), {}); }, {"[B,T,1,8,8]", "[1,3,3,8,8]"});
-  expect_error([&] { model->loss(video, at::full({1, 3}, 1, at::kLong)); }, {"actions", "below 1"});
+  expect_error([&] { model->loss(video, at::full({1, 3}, 1, at::kLong)); }, {"actions", "model.actions = 1", "got 1"});
   expect_error([&] { model->loss(video, at::zeros({1, 2}, at::kLong)); }, {"actions", "[1,3]", "[1,2]"});
   expect_error([&] { model->next({}, {}); }, {"state", "start()"});
   const auto with = [&](const char* key, const nlohmann::json& value) {

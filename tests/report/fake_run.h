@@ -48,14 +48,14 @@ inline std::string status(const std::string& state) {
 }
 
 inline const char* const kMetrics = R"({
-  "protocol": {"context": 100, "samples": 1024, "quantized": true},
+  "protocol": {"model": "convs5", "context": 100, "samples": 1024, "quantized": true},
   "horizons": [{"frames": 400, "rows": [
       {"name": "convs5", "psnr_f01": {"mean": 22.784, "std": 0.051}, "ssim_gauss11": {"mean": 0.9012, "std": 0.002}},
       {"name": "copy last frame", "psnr_f01": {"mean": 14.1, "std": 0.05}, "ssim_gauss11": {"mean": 0.7, "std": null}},
       {"name": "<b>blank</b>", "psnr_f01": {"mean": null, "std": 0.05}}]}],
   "curves": {"frames": [1, 2, 3, 4],
-             "psnr_f01": {"model": [30, 25, 22, 21], "copy last frame": [24, 18, null, 14]},
-             "ssim_gauss11": {"model": [0.99, 0.97, 0.95, 0.94]}}})";
+             "psnr_f01": {"convs5": [30, 25, 22, 21], "copy last frame": [24, 18, null, 14]},
+             "ssim_gauss11": {"convs5": [0.99, 0.97, 0.95, 0.94]}}})";
 
 inline void write_whole_run(const ScratchFolder& folder, const std::string& state = "finished") {
   folder.write("config.yaml", "# </script><script>alert(\"it's\")</script> & more\ntrain:\n  lr: 1e-3\n");

@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/registry.h"
 #include "convssm/train/config.h"
 #include "tests/support.h"
 
@@ -78,7 +80,19 @@ TEST(Config, DifferencesNameTheKey) {
             (std::vector<std::string>{"train.batch: 2 -> nothing", "train.lr: 1 -> 2", "train.steps: nothing -> 3"}));
 }
 
-// All that is shipped can be read; what only a model would notice is in the test of parameter counts.
+// The same options with small numbers: a large model takes a while to draw.
+nlohmann::json shrunk(nlohmann::json model) {
+  const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},
+                                                {"mlp", 8},      {"layers", 1},     {"out_features", 8}};
+  for (const auto& [key, value] : small) {
+    if (model["core"].contains(key)) model["core"][key] = value;
+  }
+  for (const char* coder : {"encoder", "decoder"}) {
+    for (auto& depth : model[coder]["depths"]) depth = 4;
+  }
+  return model;
+}
+
 TEST(Config, EveryShippedFileIsValid) {
   int files = 0;
   for (const auto& entry :
@@ -89,6 +103,7 @@ TEST(Config, EveryShippedFileIsValid) {
     const Config config = Config::from_json(io::read_yaml(entry.path().string()));
     EXPECT_NO_THROW(evaluate::EvaluateOptions::from_json(config.evaluate));
     EXPECT_NO_THROW(make_dataset(config));
+    EXPECT_NO_THROW(models::make_model(shrunk(config.model), {1, 16, 16}));
   }
   EXPECT_GE(files, 11);
 }

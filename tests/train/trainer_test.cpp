@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "convssm/io/npy.h"
 #include "convssm/models/checkpoint.h"
 #include "convssm/ops/memory_meter.h"
 #include "convssm/train/memory_estimate.h"
@@ -120,11 +121,68 @@ TEST(Trainer, StopsAfterFiveBadStepsWithTheLastGoodCheckpoint) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::numeric);
     const std::string text = error.what();
-    for (const char* part : {"5 steps in a row", "checkpoint is that of step", "train.lr"}) {
+    for (const char* part : {"5 steps in a row", "no good checkpoint", "train.lr"}) {
       EXPECT_NE(text.find(part), std::string::npos) << part << " not in " << text;
     }
   }
   EXPECT_EQ(nlohmann::json::parse(read_text_file(run + "/status.json"))["state"], "failed");
+  // The first update was a wreck: no checkpoint is offered, those that were saved are out of use.
+  EXPECT_TRUE(models::checkpoint_steps(run + "/checkpoints").empty());
+  EXPECT_TRUE(fs::exists(run + "/checkpoints/step-000001.json.bad"));
+}
+
+// A hook spoils the gradient of one step.
+TEST(Trainer, ASkippedStepLeavesParametersAndMomentsAlone) {
+  const ScratchFolder scratch;
+  nlohmann::json json = tiny();
+  json["train"].update({{"save_interval", 1}, {"keep_last", 99}, {"sample_interval", 0}, {"log_interval", 1}});
+  const std::string run = scratch.path("run");
+  RunFolder folder(run);
+  Trainer trainer(Config::from_json(json), folder, false);
+  int calls = 0;
+  std::vector<at::Tensor> before, after;
+  trainer.model().parameters()[3].register_hook([&](const at::Tensor& g) {
+    ++calls;
+    if (calls == 6 || calls == 7) {
+      for (const auto& p : trainer.model().parameters()) (calls == 6 ? before : after).push_back(p.detach().clone());
+    }
+    return calls == 6 ? at::full_like(g, NAN) : g;
+  });
+  ::testing::internal::CaptureStderr();
+  const StopRequest stop;
+  EXPECT_EQ(trainer.run(stop), Outcome::finished);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("gradient of '" + trainer.model().named_parameters()[3].key()), std::string::npos) << said;
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i])) << i;
+  const auto lines = scores(run);
+  ASSERT_EQ(lines.size(), 12u);
+  EXPECT_EQ(lines[5]["skipped"], 1);
+  EXPECT_FALSE(lines[5].contains("loss"));
+  EXPECT_TRUE(lines[6].contains("loss"));
+  const io::SafetensorsFile next(run + "/checkpoints/step-000007.safetensors");
+  EXPECT_EQ(next.read("optimizer.updates").values<int64_t>()[0], 6);
+}
+
+// A clip that cannot be read, after some steps.
+TEST(Trainer, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path("run");
+  fs::create_directories(scratch.path("data"));
+  for (int i = 0; i < 9; ++i) {
+    io::Array clip(io::DType::f32, {6, 12, 12});
+    std::fill(clip.values<float>().begin(), clip.values<float>().end(), 0.5f);
+    if (i == 3) clip.values<float>()[7] = NAN;
+    io::write_npy(scratch.path("data/" + std::to_string(i) + ".npy"), clip);
+  }
+  nlohmann::json json = tiny();
+  json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0}, {"high", 1}, {"test_fraction", 0}};
+  json["train"].update({{"batch", 1}, {"save_interval", 0}, {"sample_interval", 0}});
+  expect_error([&] { train(json, run); }, {"3.npy"});
+  const auto status = nlohmann::json::parse(read_text_file(run + "/status.json"));
+  EXPECT_EQ(status["state"], "failed");
+  EXPECT_GT(status["step"], 0);
+  EXPECT_EQ(models::checkpoint_steps(run + "/checkpoints"), std::vector<int64_t>{status["step"]});
 }
 
 TEST(Trainer, RefusesWhatCannotWork) {
@@ -142,7 +200,7 @@ TEST(Trainer, RefusesWhatCannotWork) {
   wide["model"]["core"]["features"] = 12;
   expect_error([&] { train(wide, run, true); }, {"shape", "another model"});
   nlohmann::json huge = tiny();
-  huge["train"]["frames"] = 100000000;
+  huge["train"]["frames"] = 300000;
   expect_error([&] { train(huge, scratch.path("huge")); }, {"available", "train.chunk_frames="});
 }
 
