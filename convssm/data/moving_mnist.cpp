@@ -25,7 +25,6 @@ void check(const MovingMnistOptions& o) {
   require(o.digit_size >= 1 && o.digit_size <= o.image_size, "digit_size must be 1 to image_size", o.digit_size);
   require(o.step >= 0 && o.step <= 1, "step must be 0 to 1", o.step);
   require(o.images.empty() ? o.test_images.empty() : true, "test_images needs images too", o.test_images);
-  require(o.images.empty() ? !o.mix_splits : true, "mix_splits needs images", o.mix_splits);
 }
 
 std::shared_ptr<const DigitSource> make_digits(const MovingMnistOptions& o, uint64_t seed) {
@@ -54,7 +53,7 @@ class MovingMnist : public Dataset {
     const Stream stream(seed_, split == Split::train ? "moving-mnist: train" : "moving-mnist: test",
                         index % size(split));
     for (int64_t i = 0; i < options_.digits; ++i) {
-      draw(video, split, stream.split("digit", static_cast<uint64_t>(i)), frames);
+      draw(video, options_.mix_splits ? Split::train : split, stream.split("digit", static_cast<uint64_t>(i)), frames);
     }
     return clip;
   }
@@ -76,13 +75,20 @@ class MovingMnist : public Dataset {
                       : fmt::format("{} training and {} test clips of any length", train, test),
         fmt::format("{} digit{} of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digits == 1 ? "" : "s",
                     options_.digit_size, options_.digit_size, options_.image_size, options_.image_size, options_.step),
-        digits_->summary()};
+        options_.shapes == 0 ? digits_->summary()
+                             : fmt::format("{}; the first {} of each split", digits_->summary(), options_.shapes),
+        options_.mix_splits ? "test clips show training digits (mix_splits)" : "test clips show digits of their own"};
   }
 
  private:
+  uint64_t shapes(Split split) const {
+    const uint64_t all = digits_->count(split);
+    return options_.shapes == 0 ? all : std::min(options_.shapes, all);
+  }
+
   // One digit on its way through all frames.
   void draw(float* video, Split split, Stream stream, int64_t frames) const {
-    const Digit digit = resize(digits_->digit(split, stream.below(digits_->count(split))), options_.digit_size);
+    const Digit digit = resize(digits_->digit(split, stream.below(shapes(split))), options_.digit_size);
     const double x = stream.uniform(), y = stream.uniform(), angle = stream.uniform(0, 2 * std::numbers::pi);
     const int64_t side = options_.image_size, room = side - digit.size;
     for (const Offset& offset : bouncing_path(x, y, angle, options_.step, room, frames)) {
@@ -124,6 +130,7 @@ MovingMnistOptions MovingMnistOptions::from_json(const nlohmann::json& json) {
   read("test_clips", o.test_clips);
   read("images", o.images);
   read("test_images", o.test_images);
+  read("shapes", o.shapes);
   read("mix_splits", o.mix_splits);
   read.finish();
   check(o);

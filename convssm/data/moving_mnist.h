@@ -23,6 +23,7 @@ struct MovingMnistOptions {
   uint64_t test_clips = 1024;
   std::string images;       // an IDX file of training digits; "": digits drawn by this program
   std::string test_images;  // an IDX file of test digits; "": the last sixth of `images`
+  uint64_t shapes = 0;      // only this many different digits of a split, the first ones; 0: all
   bool mix_splits = false;  // test clips take the training digits too, as the published experiments did
 
   static MovingMnistOptions from_json(const nlohmann::json& json);

@@ -164,17 +164,33 @@ TEST(Trainer, ASkippedStepLeavesParametersAndMomentsAlone) {
   EXPECT_EQ(next.read("optimizer.updates").values<int64_t>()[0], 6);
 }
 
-// A clip that cannot be read, after some steps.
-TEST(Trainer, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
-  const ScratchFolder scratch;
-  const std::string run = scratch.path("run");
+// Nine grey clips; clip `bad` has a pixel that is not a number.
+void write_recordings(const ScratchFolder& scratch, int bad) {
   fs::create_directories(scratch.path("data"));
   for (int i = 0; i < 9; ++i) {
     io::Array clip(io::DType::f32, {6, 12, 12});
     std::fill(clip.values<float>().begin(), clip.values<float>().end(), 0.5f);
-    if (i == 3) clip.values<float>()[7] = NAN;
+    if (i == bad) clip.values<float>()[7] = NAN;
     io::write_npy(scratch.path("data/" + std::to_string(i) + ".npy"), clip);
   }
+}
+
+TEST(Trainer, ARunGoesOnOnlyWithTheSameMeaningOfValues) {
+  const ScratchFolder scratch;
+  write_recordings(scratch, -1);
+  nlohmann::json json = tiny();
+  json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0}, {"high", 1}};
+  json["train"].update({{"steps", 1}, {"warmup", 0}, {"sample_interval", 0}});
+  train(json, scratch.path("run"));
+  json["data"]["high"] = 2;
+  expect_error([&] { train(json, scratch.path("run"), true); }, {"0 to 1", "0 to 2", "data.high=1"});
+}
+
+// A clip that cannot be read, after some steps.
+TEST(Trainer, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path("run");
+  write_recordings(scratch, 3);
   nlohmann::json json = tiny();
   json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0}, {"high", 1}, {"test_fraction", 0}};
   json["train"].update({{"batch", 1}, {"save_interval", 0}, {"sample_interval", 0}});
@@ -199,9 +215,17 @@ TEST(Trainer, RefusesWhatCannotWork) {
   nlohmann::json wide = tiny();
   wide["model"]["core"]["features"] = 12;
   expect_error([&] { train(wide, run, true); }, {"shape", "another model"});
+  nlohmann::json dropout = tiny();
+  dropout["model"]["core"]["dropout"] = 0.1;
+  dropout["train"]["chunk_frames"] = 2;
+  expect_error([&] { train(dropout, scratch.path("dropout")); }, {"dropout must be 0", "0.1"});
+  nlohmann::json growing = tiny();
+  growing["model"]["core"] = {{"name", "transformer"}, {"features", 8}, {"heads", 2}, {"out_features", 8}};
+  growing["train"]["chunk_frames"] = 2;
+  expect_error([&] { train(growing, scratch.path("growing")); }, {"chunk_frames", "does not grow", "window"});
   nlohmann::json huge = tiny();
-  huge["train"]["frames"] = 300000;
-  expect_error([&] { train(huge, scratch.path("huge")); }, {"available", "train.chunk_frames="});
+  huge["train"]["frames"] = 100000000;
+  expect_error([&] { train(huge, scratch.path("huge")); }, {"available", "train.frames"});
 }
 
 TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
@@ -218,6 +242,21 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
   EXPECT_GT(ratio, 1.0);
   EXPECT_LT(ratio, 1.5);
+}
+
+TEST(MemoryEstimate, AdviceIsTheLeastChangeThatFits) {
+  constexpr uint64_t mega = 1 << 20;
+  const MemoryEstimate estimate{.fixed = 10 * mega, .per_frame = mega};
+  TrainOptions o;
+  o.batch = 4, o.frames = 1001;
+  const auto advice = [&](uint64_t available, const std::vector<std::string>& parts) {
+    expect_error([&] { check_memory(estimate, o, true, available); }, parts);
+  };
+  EXPECT_NE(check_memory(estimate, o, true, 8000 * mega).find("4 clips x 1000 frames"), std::string::npos);
+  advice(2000 * mega, {"only 2.0 GiB are available", "the same gradients: train.accumulate=4"});
+  advice(400 * mega, {"train.accumulate=4 train.chunk_frames=250"});
+  advice(11 * mega, {"Use a smaller model"});
+  expect_error([&] { check_memory(estimate, o, false, 400 * mega); }, {"Use a smaller model"});
 }
 
 }  // namespace
