@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of TFRecord files: crc32c("123456789") == 0xe3069283.
+// CRC-32C (Castagnoli), the checksum of TensorFlow's files: crc32c("123456789") == 0xe3069283.
 #pragma once
 
 #include <cstdint>
@@ -7,5 +7,8 @@
 namespace convssm::io {
 
 uint32_t crc32c(std::string_view bytes);
+
+// As TensorFlow stores it: masked, because the bytes may hold checksums themselves.
+uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace convssm::io

@@ -49,19 +49,13 @@ class Message {
   std::string bytes_;
 };
 
-// The checksum of a TFRecord is masked, because records may hold checksums themselves.
-uint32_t masked_crc(std::string_view bytes) {
-  const uint32_t crc = crc32c(bytes);
-  return (crc >> 15 | crc << 17) + 0xa282ead8u;
-}
-
 void append_record(std::string& out, std::string_view data) {
   std::string length;
   put(length, uint64_t{data.size()});
   out += length;
-  put(out, masked_crc(length));
+  put(out, masked_crc32c(length));
   out += data;
-  put(out, masked_crc(data));
+  put(out, masked_crc32c(data));
 }
 
 double wall_time() {
