@@ -1,6 +1,6 @@
 """Makes the seeds: small valid files that together use every feature and type family of the formats.
 
-    pip install numpy pillow safetensors && python make_seeds.py
+    pip install numpy pillow safetensors torch && python make_seeds.py
 """
 
 import io
@@ -10,6 +10,7 @@ import struct
 import zipfile
 
 import numpy as np
+import torch
 from PIL import Image
 from safetensors.numpy import save
 
@@ -147,8 +148,105 @@ def make_yaml():
     write("yaml/bad", b"a:\n\tb: [1, 'x\n")
 
 
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def field(number, value):
+    """A protobuf field: a number, or bytes."""
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(value)
+
+
+def tf_entry(dtype, shape, size, offset=0):
+    dims = b"".join(field(2, field(1, length)) for length in shape)
+    crc = struct.pack("<I", masked(bytes(size)))
+    return field(1, dtype) + field(2, dims) + field(4, offset) + field(5, size) + varint(6 << 3 | 5) + crc
+
+
+def table_block(entries, interval):
+    out, restarts, last = b"", [], b""
+    for i, (key, value) in enumerate(entries):
+        shared = 0
+        if i % interval == 0:
+            restarts.append(len(out))
+        else:
+            while shared < min(len(key), len(last)) and key[shared] == last[shared]:
+                shared += 1
+        out += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
+        last = key
+    restarts = restarts or [0]
+    return out + struct.pack(f"<{len(restarts)}I", *restarts) + struct.pack("<I", len(restarts))
+
+
+def table(blocks):
+    out, index = b"", []
+
+    def add(block):
+        nonlocal out
+        handle = varint(len(out)) + varint(len(block))
+        out += block + b"\0" + struct.pack("<I", masked(block + b"\0"))
+        return handle
+
+    for i, block in enumerate(blocks):
+        index.append((b"z" * (i + 1), add(block)))
+    handles = add(table_block([], 1)) + add(table_block(index, 1))
+    return out + handles.ljust(40, b"\0") + struct.pack("<Q", 0xDB4775248B80FB57)
+
+
+def make_tf_bundle():
+    header = (b"", field(1, 1) + field(3, field(1, 1)))
+    first = [(b"net/conv_%d" % i, tf_entry(code, [2, 2], 4 * size)) for i, (code, size) in
+             enumerate([(1, 4), (2, 8), (3, 4), (9, 8)])]
+    second = [(b"net/scalar", tf_entry(1, [], 4)), (b"net/text", tf_entry(7, [1], 4)), (b"none", tf_entry(1, [0, 3], 0))]
+    write("tf_bundle/index", table([table_block([header] + first, 2), table_block(second, 16)]))
+    write("tf_bundle/empty", table([table_block([header], 1)]))
+    # The fuzz target also takes its input as one block.
+    write("tf_bundle/block", table_block([header] + first + second, 16))
+    sliced = tf_entry(1, [1], 4) + field(7, b"") + field(3, 1)
+    write("tf_bundle/block_sliced", table_block([header, (b"w", sliced)], 1))
+
+
+def make_torch_file():
+    base = torch.arange(4, dtype=torch.float32)
+    states = {
+        "views": {"a": base, "b": base.reshape(2, 2).t(), "c": base[1::2], "d": base[3].expand(2, 2)},
+        "nested": {"state_dict": {"w": torch.nn.Parameter(base)}, "epoch": 3, "rest": [1.5, -70000, 1 << 40, (None, True)]},
+        "module": torch.nn.Linear(2, 2, bias=False).state_dict(),
+    }
+    for name, state in states.items():
+        for protocol in (2, 4):
+            data = io.BytesIO()
+            torch.save(state, data, pickle_protocol=protocol)
+            write(f"torch_file/{name}_{protocol}", data.getvalue())
+            # The fuzz target also takes its input as the pickle of an archive with one storage.
+            with zipfile.ZipFile(data) as archive:
+                write(f"torch_file/{name}_{protocol}.pkl", archive.read("archive/data.pkl"))
+
+
 make_npy()
 make_npz()
 make_safetensors()
 make_gif()
 make_yaml()
+make_tf_bundle()
+make_torch_file()

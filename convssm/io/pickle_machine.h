@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,7 +60,7 @@ class PickleMachine {
   Pickle& pickle_;
   std::string_view advice_;
   ByteCursor cursor_;
-  std::vector<PickleRef> stack_;
+  std::deque<PickleRef> stack_;
   std::vector<size_t> marks_;    // heights of the stack
   std::vector<PickleRef> memo_;  // values to be used again
   uint32_t at_ = 0;              // where the current opcode is
