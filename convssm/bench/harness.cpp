@@ -63,6 +63,7 @@ const std::vector<Group>& all_groups() {
       {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
       {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
       {"memory", "fresh tensors against libtorch's default allocator", bench_memory},
+      {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
   };
   return groups;
 }

@@ -1,0 +1,89 @@
+#include "convssm/bench/python_peer.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+
+#include "convssm/base/error.h"
+
+namespace convssm::bench {
+namespace {
+
+bool has_torch(const std::string& python) {
+  return std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0;
+}
+
+std::string find_python() {
+  const char* chosen = std::getenv("CONVSSM_PYTHON");
+  for (const std::string& python :
+       {std::string(chosen == nullptr ? "" : chosen), std::string("python3"), std::string("/usr/bin/python3")}) {
+    if (!python.empty() && has_torch(python)) return python;
+  }
+  return "";
+}
+
+using Pipe = std::array<int, 2>;
+
+Pipe make_pipe() {
+  Pipe ends;
+  if (pipe(ends.data()) != 0) fail_io("cannot make a pipe");
+  return ends;
+}
+
+}  // namespace
+
+std::unique_ptr<PythonPeer> PythonPeer::start(const std::string& script, const std::vector<std::string>& arguments) {
+  const std::string python = find_python();
+  if (python.empty()) return nullptr;
+  return std::unique_ptr<PythonPeer>(new PythonPeer(python, script, arguments));
+}
+
+PythonPeer::PythonPeer(const std::string& python, const std::string& script,
+                       const std::vector<std::string>& arguments) {
+  std::signal(SIGPIPE, SIG_IGN);  // a process that ended is told by its missing answer
+  const Pipe to = make_pipe(), from = make_pipe();
+  std::vector<std::string> words = {python, "-u", "-c", script};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  process_ = fork();
+  if (process_ < 0) fail_io("cannot start " + python);
+  if (process_ == 0) {
+    dup2(to[0], STDIN_FILENO);
+    dup2(from[1], STDOUT_FILENO);
+    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
+    execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  close(to[0]), close(from[1]);
+  out_ = fdopen(to[1], "w"), in_ = fdopen(from[0], "r");
+  version_ = read_line();
+}
+
+PythonPeer::~PythonPeer() {
+  std::fclose(out_);  // the end of its input ends it
+  std::fclose(in_);
+  waitpid(process_, nullptr, 0);
+}
+
+std::string PythonPeer::read_line() {
+  std::string line;
+  int c = 0;
+  while ((c = std::fgetc(in_)) != EOF && c != '\n') line += static_cast<char>(c);
+  if (c == EOF) fail(ErrorKind::data, "[bench] the PyTorch process ended early; its message is above");
+  return line;
+}
+
+void PythonPeer::run(const std::string& work) {
+  std::fprintf(out_, "%s\n", work.c_str());
+  std::fflush(out_);
+  if (const std::string answer = read_line(); answer != "done") {
+    fail(ErrorKind::data, "[bench] expected 'done' of the PyTorch process, got '{}'", answer);
+  }
+}
+
+}  // namespace convssm::bench
