@@ -67,6 +67,16 @@ void OptionReader::operator()(const char* key, std::vector<int64_t>& value) {
   value = found->get<std::vector<int64_t>>();
 }
 
+void OptionReader::operator()(const char* key, std::vector<std::string>& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  const auto text = [](const nlohmann::json& item) { return item.is_string(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), text)) {
+    wrong_type(key, "a list of names", *found);
+  }
+  value = found->get<std::vector<std::string>>();
+}
+
 void OptionReader::operator()(const char* key, nlohmann::json& value) {
   const auto* found = find(key);
   if (found == nullptr) return;

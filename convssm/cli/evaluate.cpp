@@ -64,6 +64,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = train::make_dataset(config);
   check_frames(loaded, dataset->format());
+  const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   const bool is_run = fs::is_directory(command.model);
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
   make_folder(out + "/samples");
@@ -71,14 +72,15 @@ void run_evaluate(const EvaluateCommand& command) {
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
   const StopRequest stop;
   Progress progress("evaluate", std::min<int64_t>(options.samples, dataset->size(data::Split::test)));
-  auto result = evaluate::evaluate(*loaded.model, *dataset, options, loaded.recipe.model["core"].value("name", "model"),
-                                   [&](int64_t done) {
-                                     progress.update(done, "clips");
-                                     return !stop.asked();
-                                   });
+  const std::string name = loaded.recipe.model["core"].value("name", "model");
+  auto result = evaluate::evaluate(*loaded.model, *dataset, options, metrics, name, [&](int64_t done) {
+    progress.update(done, "clips");
+    return !stop.asked();
+  });
   progress.finish();
   result.metrics["protocol"]["checkpoint"] = {{"step", loaded.recipe.step}, {"checksum", loaded.checksum}};
   fmt::print("{}", evaluate::table_text(result.metrics));
+  for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
   set_exit_status(stop.exit_code());
   if (stop.asked()) {
     replace_file(out + "/metrics.partial.json", result.metrics.dump(1) + "\n");
@@ -98,10 +100,12 @@ void add_evaluate(CLI::App& app) {
   command->add_option("overrides", options->overrides,
                       "Values of the config: evaluate.*, data.*, and model.core.window and .recompute");
   command->add_option("--out", options->out, "Folder for metrics.json, samples and report; by default the run folder");
+  command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
   command->footer(
       "Examples:\n  convssm evaluate runs/demo\n"
-      "  convssm evaluate runs/demo evaluate.samples=64 evaluate.horizons=[50,100,200] --out scores");
+      "  convssm evaluate runs/demo evaluate.samples=64 evaluate.horizons=[50,100,200] --out scores\n"
+      "  convssm evaluate runs/demo evaluate.metrics=[psnr_f01,lpips_alex]      # see convssm metrics");
   command->callback([options] { run_evaluate(*options); });
 }
 

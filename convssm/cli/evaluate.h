@@ -12,6 +12,7 @@ struct EvaluateCommand {
   std::vector<std::string> overrides;  // evaluate.samples=64, data.test_clips=64
   std::string out;                     // folder of metrics.json and pictures; empty: the run folder
   int64_t step = -1;                   // of the checkpoint; -1: the newest
+  std::string weights = {};            // folder of trained weights of metrics; empty: the usual one
 };
 
 void add_evaluate(CLI::App& app);

@@ -3,10 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "convssm/base/error.h"
-#include "convssm/base/option_reader.h"
 #include "convssm/data/loader.h"
+#include "convssm/evaluate/fvd_scores.h"
 #include "convssm/evaluate/scores.h"
 #include "convssm/metrics/pixels.h"
 #include "convssm/models/rollout.h"
@@ -28,64 +29,96 @@ int64_t count_clips(const data::Dataset& dataset, const EvaluateOptions& o) {
   return static_cast<int64_t>(std::min<uint64_t>(o.samples, dataset.size(data::Split::test)));
 }
 
-nlohmann::json summary(const std::vector<Scores>& all, const EvaluateOptions& o, int64_t clips) {
+Frames as_frames(const at::Tensor& video, bool quantize) {
+  if (!quantize) return {metrics::to_f01(video), {}};
+  const at::Tensor bytes = metrics::truncate_u8(video);
+  return {metrics::u8_to_f01(bytes), bytes};
+}
+
+Frames blank(const Frames& like) {
+  return {at::zeros_like(like.f01), like.bytes.defined() ? at::zeros_like(like.bytes) : at::Tensor()};
+}
+
+// The one frame [B,1,C,H,W] for as long as `like`.
+Frames repeated(const Frames& frame, const Frames& like) {
+  return {frame.f01.expand_as(like.f01).contiguous(),
+          like.bytes.defined() ? frame.bytes.expand_as(like.bytes).contiguous() : at::Tensor()};
+}
+
+// What is gathered over the clips.
+struct Gathered {
+  std::vector<Scores> scores;  // the model, then the forecasts without one
+  std::optional<FvdScores> fvd;
+
+  Gathered(const EvaluateOptions& o, const metrics::MetricSet& metrics, const std::string& name)
+      : scores{{name, metrics}, {"copy last frame", metrics}, {"blank frame", metrics}} {
+    if (metrics.i3d() == nullptr) return;
+    std::vector<int64_t> lengths;
+    for (const int64_t frames : o.horizons) lengths.push_back(o.context + frames);
+    fvd.emplace(*metrics.i3d(), lengths, scores.size());
+  }
+
+  void add(const metrics::MetricSet& metrics, const Frames& truth, const std::vector<Frames>& forecasts) {
+    for (size_t i = 0; i < scores.size(); ++i) scores[i].add(score_frames(metrics, truth, forecasts[i]));
+  }
+
+  // Clip `i` of a batch.
+  void add_clip(const Frames& context, const Frames& truth, const std::vector<Frames>& forecasts, int64_t i) {
+    if (!fvd) return;
+    const auto whole = [&](const Frames& future) { return at::cat({context.f01[i], future.f01[i]}); };
+    std::vector<at::Tensor> clips;
+    for (const Frames& forecast : forecasts) clips.push_back(whole(forecast));
+    fvd->add(whole(truth), clips);
+  }
+};
+
+nlohmann::json describe_protocol(const EvaluateOptions& o, const metrics::MetricSet& metrics, const Scores& model,
+                                 int64_t clips) {
   nlohmann::json protocol = o.to_json();
   protocol["samples"] = clips;
   protocol["split"] = "test";
-  protocol["model"] = all[0].name();
-  protocol["identical_frames"] = all[0].identical_frames();
+  protocol["model"] = model.name();
+  protocol["identical_frames"] = model.identical_frames();
+  protocol["pixels"] = o.quantize ? "8 bits, cut down, then [0,1]" : "float32 in [0,1]";
+  protocol["metrics"] = metrics.description();
+  protocol["left_out"] = metrics.left_out();
+  return protocol;
+}
+
+nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metrics::MetricSet& metrics,
+                       int64_t clips) {
   nlohmann::json horizons = nlohmann::json::array(), curves = {{"frames", nlohmann::json::array()}};
-  for (const int64_t frames : o.horizons) {
+  for (size_t h = 0; h < o.horizons.size(); ++h) {
     nlohmann::json rows = nlohmann::json::array();
-    for (const Scores& scores : all) rows.push_back(scores.row(frames, o.chunk));
-    horizons.push_back({{"frames", frames}, {"rows", rows}});
+    for (size_t i = 0; i < all.scores.size(); ++i) {
+      rows.push_back(all.scores[i].row(o.horizons[h], o.chunk));
+      if (all.fvd) rows.back()["fvd_i3d"] = all.fvd->value(h, i, o.chunk);
+    }
+    horizons.push_back({{"frames", o.horizons[h]}, {"rows", rows}});
   }
   for (int64_t k = 1; k <= o.longest(); ++k) curves["frames"].push_back(k);
-  for (const std::string& metric : all[0].metrics()) {
-    for (const Scores& scores : all) curves[metric][scores.name()] = scores.curve(metric);
+  for (const std::string& metric : all.scores[0].metrics()) {
+    for (const Scores& scores : all.scores) curves[metric][scores.name()] = scores.curve(metric);
   }
-  return {{"protocol", protocol}, {"horizons", horizons}, {"curves", curves}};
+  return {
+      {"protocol", describe_protocol(o, metrics, all.scores[0], clips)}, {"horizons", horizons}, {"curves", curves}};
 }
 
 }  // namespace
 
-EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
-  EvaluateOptions o;
-  OptionReader read("evaluate", json);
-  read("context", o.context);
-  read("horizons", o.horizons);
-  read("samples", o.samples);
-  read("chunk", o.chunk);
-  read("batch", o.batch);
-  read("strips", o.strips);
-  read("quantize", o.quantize);
-  read.finish();
-  const auto require = [](bool ok, const char* key, const char* expected, int64_t found) {
-    if (!ok) fail(ErrorKind::usage, "[evaluate] {} must be {}, got {}", key, expected, found);
-  };
-  require(o.context > 0, "context", "at least 1 frame", o.context);
-  require(!o.horizons.empty(), "horizons", "a list of frame counts", 0);
-  for (const int64_t frames : o.horizons) require(frames > 0, "horizons", "positive", frames);
-  require(o.samples > 0, "samples", "positive", o.samples);
-  require(o.chunk > 0, "chunk", "positive", o.chunk);
-  require(o.batch > 0, "batch", "positive", o.batch);
-  require(o.strips >= 0, "strips", "0 or positive", o.strips);
-  return o;
+metrics::MetricSet make_metrics(const EvaluateOptions& o, const data::Dataset& dataset,
+                                const metrics::WeightFolder& weights) {
+  const data::FrameFormat format = dataset.format();
+  const int64_t shortest = o.context + *std::min_element(o.horizons.begin(), o.horizons.end());
+  return {o.metrics, weights, {shortest, format.channels, format.height, format.width, o.quantize}};
 }
-
-nlohmann::json EvaluateOptions::to_json() const {
-  return {{"context", context}, {"horizons", horizons}, {"samples", samples},  {"chunk", chunk},
-          {"batch", batch},     {"strips", strips},     {"quantize", quantize}};
-}
-
-int64_t EvaluateOptions::longest() const { return *std::max_element(horizons.begin(), horizons.end()); }
 
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& o,
-                    const std::string& name, const std::function<bool(int64_t)>& progress) {
+                    const metrics::MetricSet& metrics, const std::string& name,
+                    const std::function<bool(int64_t)>& progress) {
   at::NoGradGuard no_grad;
   const int64_t clips = count_clips(dataset, o), K = o.context, N = o.longest();
-  const auto as_f01 = [&](const at::Tensor& x) { return o.quantize ? metrics::truncated_f01(x) : metrics::to_f01(x); };
-  std::vector<Scores> all = {Scores(name), Scores("copy last frame"), Scores("blank frame")};
+  Gathered all(o, metrics, name);
   Evaluation result;
   result.clips.context = K;
   int64_t done = 0;
@@ -93,19 +126,22 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
   while (done < clips && go_on) {
     const int64_t count = std::min(o.batch, clips - done);
     const data::Batch batch = data::read_clips(dataset, data::Split::test, done, count, K + N);
-    const at::Tensor context = batch.video.slice(1, 0, K), future = models::rollout(model, context, batch.actions, N);
-    const at::Tensor truth = as_f01(batch.video.slice(1, K)), last = as_f01(context.slice(1, K - 1));
-    all[0].add(truth, as_f01(future));
-    all[1].add(truth, last.expand_as(truth).contiguous());
-    all[2].add(truth, at::zeros_like(truth));
-    for (int64_t i = 0; i < count && done + i < o.strips; ++i) {
-      result.clips.truth.push_back(batch.video[i]);
-      result.clips.forecast.push_back(at::cat({context[i], future[i]}));
+    const at::Tensor known = batch.video.slice(1, 0, K), future = models::rollout(model, known, batch.actions, N);
+    const Frames context = as_frames(known, o.quantize), truth = as_frames(batch.video.slice(1, K), o.quantize);
+    const Frames last = as_frames(known.slice(1, K - 1), o.quantize);
+    const std::vector<Frames> forecasts = {as_frames(future, o.quantize), repeated(last, truth), blank(truth)};
+    all.add(metrics, truth, forecasts);
+    for (int64_t i = 0; i < count; ++i) {
+      if (done < o.strips) {
+        result.clips.truth.push_back(batch.video[i]);
+        result.clips.forecast.push_back(at::cat({known[i], future[i]}));
+      }
+      all.add_clip(context, truth, forecasts, i);
+      ++done;
+      if (progress) go_on = progress(done);
     }
-    done += count;
-    if (progress) go_on = progress(done);
   }
-  result.metrics = summary(all, o, done);
+  result.metrics = summary(all, o, metrics, done);
   return result;
 }
 

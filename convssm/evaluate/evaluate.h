@@ -10,6 +10,7 @@
 
 #include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
+#include "convssm/metrics/metric_set.h"
 #include "convssm/models/model.h"
 
 namespace convssm::evaluate {
@@ -22,6 +23,7 @@ struct EvaluateOptions {
   int64_t batch = 8;                                 // clips at once
   int64_t strips = 4;                                // clips shown as pictures
   bool quantize = true;                              // pixels become 8 bits, truncated, before they are compared
+  std::vector<std::string> metrics = {};             // by name; empty: all that fit and whose weights are at hand
 
   // The `evaluate` section of a config. Unknown keys are errors.
   static EvaluateOptions from_json(const nlohmann::json& json);
@@ -30,14 +32,19 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}, the content of metrics.json
+  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}: the content of metrics.json
   data::Comparison clips;  // those that are shown
 };
 
 // `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation
-// after that batch, with the clips so far.
+// after that batch, with the clips so far. `metrics` are for frames of the dataset (see make_metrics).
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
-                    const std::string& name, const std::function<bool(int64_t)>& progress = {});
+                    const metrics::MetricSet& metrics, const std::string& name,
+                    const std::function<bool(int64_t)>& progress = {});
+
+// The metrics of the options for frames of the dataset.
+metrics::MetricSet make_metrics(const EvaluateOptions& options, const data::Dataset& dataset,
+                                const metrics::WeightFolder& weights = metrics::WeightFolder());
 
 // The table for a terminal.
 std::string table_text(const nlohmann::json& metrics);

@@ -4,15 +4,45 @@
 
 #include "convssm/metrics/chunked.h"
 #include "convssm/metrics/psnr.h"
-#include "convssm/metrics/ssim.h"
 
 namespace convssm::evaluate {
-void Scores::add(const at::Tensor& truth, const at::Tensor& forecast) {
-  const metrics::CappedPsnr psnr = metrics::cap_psnr(metrics::psnr_f01(truth, forecast));
-  values_["psnr_f01"].push_back(psnr.values);
-  identical_ += psnr.infinite;
-  if (!metrics::large_enough_for_ssim(truth)) return;
-  values_["ssim_gauss11"].push_back(metrics::ssim_gauss11(truth, forecast));
+namespace {
+
+std::vector<double> to_vector(const at::Tensor& values) {
+  const at::Tensor x = values.to(at::kDouble).contiguous();
+  return {x.data_ptr<double>(), x.data_ptr<double>() + x.numel()};
+}
+
+}  // namespace
+
+FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast) {
+  FrameScores scores;
+  for (const auto& [info, metric] : metrics.frame_metrics()) {
+    at::Tensor values = info->bytes ? metric(truth.bytes, forecast.bytes) : metric(truth.f01, forecast.f01);
+    if (info->name.starts_with("psnr")) {
+      const metrics::CappedPsnr capped = metrics::cap_psnr(values);
+      values = capped.values;
+      scores.identical = capped.infinite;
+    }
+    scores.values[info->name] = values;
+  }
+  return scores;
+}
+
+FrameScores join_frames(const std::vector<FrameScores>& parts) {
+  FrameScores all;
+  for (const auto& [metric, first] : parts.at(0).values) {
+    std::vector<at::Tensor> values;
+    for (const FrameScores& part : parts) values.push_back(part.values.at(metric));
+    all.values[metric] = at::cat(values, 1);
+  }
+  for (const FrameScores& part : parts) all.identical += part.identical;
+  return all;
+}
+
+void Scores::add(const FrameScores& clips) {
+  for (const auto& [metric, values] : clips.values) values_[metric].push_back(values);
+  identical_ += clips.identical;
 }
 
 nlohmann::json Scores::row(int64_t frames, int64_t chunk) const {
@@ -25,13 +55,16 @@ nlohmann::json Scores::row(int64_t frames, int64_t chunk) const {
 }
 
 std::vector<double> Scores::curve(const std::string& metric) const {
-  const at::Tensor mean = at::cat(values_.at(metric)).mean(0).to(at::kDouble).contiguous();
-  return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
+  return to_vector(at::cat(values_.at(metric)).mean(0));
+}
+
+std::vector<double> Scores::per_clip(const std::string& metric) const {
+  return to_vector(at::cat(values_.at(metric)).mean(1));
 }
 
 std::vector<std::string> Scores::metrics() const {
   std::vector<std::string> names;
-  for (const auto& [metric, batches] : values_) names.push_back(metric);
+  for (const auto& entry : metrics_->frame_metrics()) names.push_back(entry.info->name);
   return names;
 }
 

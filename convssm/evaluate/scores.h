@@ -8,27 +8,47 @@
 #include <string>
 #include <vector>
 
+#include "convssm/metrics/metric_set.h"
+
 namespace convssm::evaluate {
+
+// Frames [B,N,C,H,W] as the metrics take them.
+struct Frames {
+  at::Tensor f01;    // float32 in [0,1]
+  at::Tensor bytes;  // the same as uint8; undefined if they are not 8-bit numbers
+};
+
+// Values of every metric for each of those frames: [B,N].
+struct FrameScores {
+  std::map<std::string, at::Tensor> values;
+  int64_t identical = 0;  // frames whose PSNR is infinite: they count with the largest one
+};
+
+FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast);
+
+// Parts of the same clips that follow each other in time.
+FrameScores join_frames(const std::vector<FrameScores>& parts);
 
 class Scores {
  public:
-  explicit Scores(std::string name) : name_(std::move(name)) {}
+  // `metrics` must outlive it.
+  Scores(std::string name, const metrics::MetricSet& metrics) : name_(std::move(name)), metrics_(&metrics) {}
 
-  // truth, forecast [B,N,C,H,W] float32 in [0,1].
-  void add(const at::Tensor& truth, const at::Tensor& forecast);
+  void add(const FrameScores& clips);
 
   // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames.
   nlohmann::json row(int64_t frames, int64_t chunk) const;
 
-  // The mean over clips for every frame.
-  std::vector<double> curve(const std::string& metric) const;
+  std::vector<double> curve(const std::string& metric) const;     // the mean over clips for every frame
+  std::vector<double> per_clip(const std::string& metric) const;  // the mean over frames for every clip
 
   const std::string& name() const { return name_; }
   std::vector<std::string> metrics() const;
-  int64_t identical_frames() const { return identical_; }  // counted with the largest PSNR instead of infinity
+  int64_t identical_frames() const { return identical_; }
 
  private:
   std::string name_;
+  const metrics::MetricSet* metrics_;
   std::map<std::string, std::vector<at::Tensor>> values_;  // per metric: [B,N] of each batch
   int64_t identical_ = 0;
 };

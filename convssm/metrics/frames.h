@@ -1,4 +1,5 @@
-// What every metric of frames checks first: two tensors of the same shape [...,C,H,W], float32, all values in [0,1].
+// What every metric of frames checks first: two tensors of the same shape [...,C,H,W], float32 with all values in [0,1],
+// or bytes.
 // A metric never rescales or clamps by itself: a wrong range is an error that says which conversion is meant.
 #pragma once
 
@@ -20,5 +21,8 @@ struct FramePairs {
 
 // Error(usage) for wrong shapes, types and ranges, Error(numeric) for NaN; `metric` is the name in the message.
 FramePairs check_f01_frames(const char* metric, const at::Tensor& truth, const at::Tensor& forecast);
+
+// The same for uint8.
+FramePairs check_u8_frames(const char* metric, const at::Tensor& truth, const at::Tensor& forecast);
 
 }  // namespace convssm::metrics

@@ -6,24 +6,31 @@
 
 namespace convssm::metrics {
 
-constexpr int64_t ssim_taps = 11;
 constexpr double ssim_c1 = 0.01 * 0.01;
 constexpr double ssim_c2 = 0.03 * 0.03;
+constexpr int64_t ssim_max_taps = 11;
 
-// The Gaussian window is the product of this row and this column: exp(-i^2 / (2 1.5^2)), i = -5 ... 5, sum 1.
-std::array<double, ssim_taps> ssim_window();
+// A window of taps x taps: the product of this row and this column, sum 1.
+struct SsimWindow {
+  int64_t taps;  // 7 or 11
+  std::array<double, ssim_max_taps> weights;
+  double variance_factor;  // 1, or n/(n-1) for the unbiased variance
+};
+
+SsimWindow gauss11_window();  // exp(-i^2 / (2 1.5^2)), i = -5 ... 5
+SsimWindow uniform7_window();
 
 struct SsimPlane {
   const float* x;  // [height,width]
   const float* y;
   int64_t height, width;
-  const double* window;  // [ssim_taps]
-  double* scratch;       // ssim_scratch(width) numbers
+  const SsimWindow* window;
+  double* scratch;  // ssim_scratch(window, width) numbers
 };
 
-int64_t ssim_scratch(int64_t width);
+int64_t ssim_scratch(const SsimWindow& window, int64_t width);
 
-// The sum over all positions; there are (height - 10) * (width - 10).
+// The sum over all positions; there are (height - taps + 1) * (width - taps + 1).
 double ssim_sum(const SsimPlane& plane);
 
 }  // namespace convssm::metrics

@@ -90,30 +90,49 @@ std::string cell_text(const Cell& cell, const std::string& metric, bool is_best)
   return out;
 }
 
-std::string table_head(const Table& table) {
-  std::string groups = "<tr><th></th>", columns = "<tr><th>forecast</th>";
+// PSNR, SSIM, LPIPS and FVD first, as papers have them.
+std::vector<std::string> metrics_of(const Table& table) {
+  std::vector<std::string> metrics;
   for (const Horizon& horizon : table.horizons) {
-    groups += fmt::format("<th class=\"group\" colspan=\"{}\">{} frames</th>", horizon.metrics.size(), horizon.frames);
-    for (const std::string& metric : horizon.metrics) {
-      const MetricStyle style = metric_style(metric);
-      columns += fmt::format("<th{} title=\"{}\">{}{}</th>", metric == horizon.metrics[0] ? " class=\"first\"" : "",
-                             escape(metric), escape(style.title),
-                             style.better > 0   ? " ↑"
-                             : style.better < 0 ? " ↓"
-                                                : "");
+    for (const std::string& metric : horizon.metrics) add_once(metrics, metric);
+  }
+  const auto rank = [](const std::string& metric) {
+    int place = 0;
+    for (const char* head : {"psnr", "ssim", "lpips", "fvd"}) {
+      if (metric.starts_with(head)) return place;
+      ++place;
+    }
+    return place;
+  };
+  std::stable_sort(metrics.begin(), metrics.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  return metrics;
+}
+
+const char* first_class(size_t column) { return column == 0 ? " class=\"first\"" : ""; }
+
+std::string table_head(const Table& table) {
+  std::string groups = "<tr><th></th>", columns = "<tr><th>metric</th>";
+  for (const Horizon& horizon : table.horizons) {
+    groups += fmt::format("<th class=\"group\" colspan=\"{}\">{} frames</th>", table.rows.size(), horizon.frames);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      columns += fmt::format("<th{}>{}</th>", first_class(i), escape(table.rows[i]));
     }
   }
   return "<thead>" + groups + "</tr>\n" + columns + "</tr></thead>\n";
 }
 
-std::string table_row(const Table& table, const std::string& row) {
-  std::string out = fmt::format("<tr><td>{}</td>", escape(row));
+std::string table_row(const Table& table, const std::string& metric) {
+  const MetricStyle style = metric_style(metric);
+  const char* arrow = style.better > 0 ? " ↑" : style.better < 0 ? " ↓" : "";
+  std::string out = fmt::format("<tr><td>{}{} <span class=\"soft\">{}</span></td>", escape(style.title), arrow,
+                                style.title == metric ? "" : escape(metric));
   for (const Horizon& horizon : table.horizons) {
-    for (const std::string& metric : horizon.metrics) {
-      const auto cell = horizon.cells.find({row, metric});
+    const double best = best_of(table, horizon, metric);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      const auto cell = horizon.cells.find({table.rows[i], metric});
       const Cell found = cell == horizon.cells.end() ? Cell{} : cell->second;
-      out += fmt::format("<td{}>{}</td>", metric == horizon.metrics[0] ? " class=\"first\"" : "",
-                         cell_text(found, metric, found.mean == best_of(table, horizon, metric)));
+      out += fmt::format("<td{}>{}</td>", first_class(i), cell_text(found, metric, found.mean == best));
     }
   }
   return out + "</tr>\n";
@@ -122,7 +141,7 @@ std::string table_row(const Table& table, const std::string& row) {
 std::string draw_table(const Table& table) {
   if (table.horizons.empty()) return "";
   std::string rows;
-  for (const std::string& row : table.rows) rows += table_row(table, row);
+  for (const std::string& metric : metrics_of(table)) rows += table_row(table, metric);
   return "<div class=\"wide\"><table>\n" + table_head(table) + "<tbody>\n" + rows + "</tbody></table></div>\n";
 }
 
@@ -137,6 +156,30 @@ std::string protocol_text(const json& metrics) {
     out += (out.empty() ? "" : " · ") + escape(key) + " " + escape(text);
   }
   return out.empty() ? "" : "<p class=\"soft small\">" + out + "</p>\n";
+}
+
+std::string as_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// What each metric is, with the checksums of its weights, and what was left out.
+std::string definitions(const json& metrics) {
+  if (!metrics.contains("protocol") || !metrics["protocol"].is_object()) return "";
+  const json& protocol = metrics["protocol"];
+  const json known = protocol.value("metrics", json::object());
+  std::string lines;
+  for (const auto& [name, about] : known.items()) {
+    if (!about.is_object()) continue;
+    lines += fmt::format("<li><b>{}</b>: {}; takes {}; as {}", escape(name), escape(text_at(about, "definition")),
+                         escape(text_at(about, "input")), escape(text_at(about, "reference")));
+    if (about.contains("weights")) lines += "; weights " + escape(as_text(about["weights"]));
+    lines += "</li>\n";
+  }
+  for (const json& line : array_at(protocol, "left_out")) {
+    lines += "<li class=\"soft\">left out: " + escape(as_text(line)) + "</li>\n";
+  }
+  if (lines.empty()) return "";
+  return "<details><summary>What the metrics are</summary><ul>\n" + lines + "</ul></details>\n";
 }
 
 std::vector<Point> horizon_points(const json& frames, const json& values) {
@@ -181,13 +224,15 @@ MetricStyle metric_style(const std::string& name) {
   if (starts_with("ssim")) return {"SSIM", name, +1, 3};
   if (starts_with("lpips")) return {"LPIPS", name, -1, 3};
   if (starts_with("fvd")) return {"FVD", name, -1, 1};
-  if (starts_with("loss") || starts_with("mse") || starts_with("mae")) return {name, "", -1, 4};
+  if (starts_with("mse_sum") || starts_with("mae_sum")) return {name, "per frame", -1, 2};
+  if (starts_with("loss")) return {name, "", -1, 4};
   return {name, "", 0, 4};
 }
 
 std::string evaluation(const RunFolder& run) {
   const std::string results = draw_table(read_table(run.metrics)) + horizon_charts(run.metrics);
-  return section("evaluation", "Evaluation", results.empty() ? "" : protocol_text(run.metrics) + results);
+  return section("evaluation", "Evaluation",
+                 results.empty() ? "" : protocol_text(run.metrics) + results + definitions(run.metrics));
 }
 
 }  // namespace convssm::report

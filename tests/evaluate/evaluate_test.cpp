@@ -23,6 +23,7 @@ struct Fixture {
                          {1, 16, 16});
   EvaluateOptions options = EvaluateOptions::from_json(
       {{"context", 4}, {"horizons", {3, 6}}, {"samples", 5}, {"chunk", 2}, {"batch", 3}, {"strips", 2}});
+  metrics::MetricSet metrics = make_metrics(options, *dataset, metrics::WeightFolder("/nonexistent"));
 };
 
 double psnr(const at::Tensor& a, const at::Tensor& b) {  // of frames in [-1,1], as 8-bit numbers cut down
@@ -33,7 +34,7 @@ double psnr(const at::Tensor& a, const at::Tensor& b) {  // of frames in [-1,1],
 
 TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
   Fixture f;
-  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, "ours");
+  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, f.metrics, "ours");
   std::vector<double> ours, copies, blanks;
   for (int64_t i = 0; i < 5; ++i) {
     const at::Tensor video = f.dataset->clip(data::Split::test, i, 10).video;
@@ -65,7 +66,7 @@ TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
 
 TEST(Evaluate, CanBeStoppedAndSaysHowManyClipsItSaw) {
   Fixture f;
-  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, "ours", [](int64_t) { return false; });
+  const Evaluation result = evaluate(*f.model, *f.dataset, f.options, f.metrics, "ours", [](int64_t) { return false; });
   EXPECT_EQ(result.metrics["protocol"]["samples"], 3);
 }
 

@@ -1,8 +1,10 @@
-// PSNR and SSIM of frames: shapes, laws, identical frames, and what is refused.
+// PSNR, SSIM and pixel sums of frames: shapes, laws, identical frames, and what is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "convssm/metrics/pixel_sums.h"
+#include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
 #include "convssm/ops/isa.h"
@@ -65,6 +67,7 @@ TEST(Ssim, MatchesThePlainReferenceForAnyShape) {
       const auto ssim = ssim_gauss11(x, y);
       ASSERT_EQ(ssim.sizes(), x.sizes().slice(0, x.dim() - 3));
       EXPECT_LT(distance(ssim, ssim_gauss11_plain(x, y)), 1e-12) << isa;
+      EXPECT_LT(distance(ssim_uniform7(x, y), ssim_uniform7_plain(x, y)), 1e-12) << isa;
     }
   }
   ops::force_isa("");
@@ -97,7 +100,11 @@ TEST(FrameMetrics, RefuseOtherRangesAndNaN) {
     return x;
   };
   using Metric = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
-  const std::vector<std::pair<std::string, Metric>> metrics{{"[psnr_f01]", psnr_f01}, {"[ssim_gauss11]", ssim_gauss11}};
+  const std::vector<std::pair<std::string, Metric>> metrics{{"[psnr_f01]", psnr_f01},
+                                                            {"[ssim_gauss11]", ssim_gauss11},
+                                                            {"[ssim_uniform7]", ssim_uniform7},
+                                                            {"[mse_sum]", mse_sum},
+                                                            {"[mae_sum]", mae_sum}};
   for (const auto& [name, metric] : metrics) {
     expect_error([&, m = metric] { m(with(-0.001f), good); }, {name, "truth", "[0,1]", "-0.001", "truncate_u8"});
     expect_error([&, m = metric] { m(good, with(255)); }, {name, "forecast", "[0,1]", "255"});
@@ -116,6 +123,19 @@ TEST(FrameMetrics, RefuseOtherRangesAndNaN) {
 TEST(Ssim, RefusesFramesSmallerThanTheWindow) {
   const auto x = frames({1, 10, 40}, 1);
   expect_error([&] { ssim_gauss11(x, x); }, {"[ssim_gauss11]", "11x11", "10x40"});
+  EXPECT_EQ(ssim_uniform7(x, x).dim(), 0);
+  const auto y = frames({1, 40, 6}, 1);
+  expect_error([&] { ssim_uniform7(y, y); }, {"[ssim_uniform7]", "7x7", "40x6"});
+}
+
+TEST(PsnrU8, TakesBytesOnlyAndDoesNotWrapAround) {
+  const auto dark = at::zeros({2, 1, 4, 4}, at::kByte), bright = at::full({2, 1, 4, 4}, 255, at::kByte);
+  EXPECT_EQ(psnr_u8(dark, bright)[1].item<double>(), 0);
+  EXPECT_EQ(psnr_u8(bright, dark)[0].item<double>(), 0);
+  const auto x = at::randint(0, 256, {3, 3, 9, 7}, at::kByte), y = at::randint(0, 256, {3, 3, 9, 7}, at::kByte);
+  EXPECT_LT(distance(psnr_u8(x, y), psnr_f01(u8_to_f01(x), u8_to_f01(y))), 1e-6);
+  expect_error([&] { psnr_u8(x, u8_to_f01(y)); }, {"[psnr_u8]", "forecast", "uint8", "truncate_u8"});
+  expect_error([&] { psnr_u8(x.to(at::kLong), y); }, {"[psnr_u8]", "truth", "uint8"});
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ inline std::string status(const std::string& state) {
 }
 
 inline const char* const kMetrics = R"({
-  "protocol": {"model": "convs5", "context": 100, "samples": 1024, "quantized": true},
+  "protocol": {"model": "convs5", "context": 100, "samples": 1024, "quantized": true,
+               "metrics": {"psnr_f01": {"definition": "peak <ratio>", "weights": {"a": "12ab"}}, "other": 3},
+               "left_out": ["fvd_i3d: no weights", 7]},
   "horizons": [{"frames": 400, "rows": [
       {"name": "convs5", "psnr_f01": {"mean": 22.784, "std": 0.051}, "ssim_gauss11": {"mean": 0.9012, "std": 0.002}},
       {"name": "copy last frame", "psnr_f01": {"mean": 14.1, "std": 0.05}, "ssim_gauss11": {"mean": 0.7, "std": null}},

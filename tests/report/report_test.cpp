@@ -35,9 +35,10 @@ TEST(Report, ShowsEverythingOfAWholeRun) {
   expect_parts(page, {"id=\"chart-loss\"", "id=\"chart-parts\"", "id=\"chart-lr\"", "id=\"chart-grad-norm\"",
                       "id=\"chart-throughput\"", "id=\"validation-psnr_f01\"", "id=\"validation-ssim_gauss11\"",
                       "id=\"horizon-psnr_f01\"", "id=\"horizon-ssim_gauss11\"", "copy last"});
-  expect_parts(page,
-               {"400 frames", "<b>22.78</b> <span class=\"soft\">± 0.05</span>", "<b>0.901</b>", "14.10",
-                "&lt;b&gt;blank&lt;/b&gt;</td><td class=\"first\">–</td><td>–</td>", "context 100", "quantized yes"});
+  expect_parts(page, {"400 frames", "<b>22.78</b> <span class=\"soft\">± 0.05</span>", "<b>0.901</b>", "14.10",
+                      "<td>PSNR ↑ <span class=\"soft\">psnr_f01</span></td><td class=\"first\"><b>22.78</b>",
+                      "<td>–</td></tr>", "&lt;b&gt;blank&lt;/b&gt;</th>", "context 100", "quantized yes",
+                      "What the metrics are", "<b>psnr_f01</b>: peak &lt;ratio&gt;", "left out: fvd_i3d"});
   expect_parts(page, {"data:image/gif;base64,R0lGOD", "<figcaption>step 500</figcaption>", "evaluate strip 0",
                       "<summary>config.yaml</summary>"});
   expect_none(page, {"Not in this report", "chart-skipped", "http-equiv=\"refresh\""});

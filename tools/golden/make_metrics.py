@@ -1,4 +1,4 @@
-"""PSNR and SSIM of pairs of frames, by scikit-image and by plain NumPy: writes tests/golden/metrics.npz.
+"""PSNR, SSIM and pixel sums of pairs of frames, by scikit-image and by plain NumPy: writes tests/golden/metrics.npz.
 
 Neither shares code with the library. The two are compared here first: scikit-image filters the padded frame and crops
 it, NumPy sums each of the windows inside the frame."""
@@ -35,6 +35,23 @@ def ssim_skimage(x, y):
                                  channel_axis=0)
 
 
+def ssim7_numpy(x, y):
+    """scikit-image's default: windows of 7x7, all of one weight, variances over n - 1."""
+    total = []
+    for a, b in zip(x, y):
+        for i in range(a.shape[0] - 6):
+            for j in range(a.shape[1] - 6):
+                u, v = a[i : i + 7, j : j + 7].ravel(), b[i : i + 7, j : j + 7].ravel()
+                (su, suv), (_, sv) = np.cov(u, v, ddof=1)
+                mu, mv = u.mean(), v.mean()
+                total.append((2 * mu * mv + 1e-4) * (2 * suv + 9e-4) / ((mu**2 + mv**2 + 1e-4) * (su + sv + 9e-4)))
+    return np.mean(total)
+
+
+def bytes_of(x):
+    return np.rint(255 * x).astype(np.uint8)
+
+
 def blob(shape, rng):
     """A bright shape on exact black: flat regions are where SSIM loses digits."""
     c, h, w = shape
@@ -68,6 +85,11 @@ def main():
         psnr, ssim = -10 * np.log10(np.mean((x - y) ** 2)), ssim_numpy(x, y)
         assert abs(psnr - peak_signal_noise_ratio(x, y, data_range=1.0)) < 1e-9
         assert abs(ssim - ssim_skimage(x, y)) < 1e-9, (name, ssim, ssim_skimage(x, y))
+        ssim7 = structural_similarity(x, y, data_range=1.0, channel_axis=0)
+        assert abs(ssim7 - ssim7_numpy(x, y)) < 1e-9, (name, ssim7, ssim7_numpy(x, y))
+        out |= {f"{name}.ssim_uniform7": ssim7, f"{name}.mse_sum": ((x - y) ** 2).sum(),
+                f"{name}.mae_sum": np.abs(x - y).sum(),
+                f"{name}.psnr_u8": peak_signal_noise_ratio(bytes_of(x), bytes_of(y))}
         out |= {f"{name}.truth": truth, f"{name}.forecast": forecast, f"{name}.psnr": psnr,
                 f"{name}.ssim": ssim_skimage(x, y)}
         print(f"{name:12} psnr {psnr:9.5f}  ssim {ssim:.8f}")
