@@ -15,14 +15,17 @@
 #include "convssm/base/nearest.h"
 #include "convssm/base/version.h"
 #include "convssm/cli/bench.h"
+#include "convssm/cli/compare.h"
 #include "convssm/cli/data.h"
 #include "convssm/cli/demo.h"
 #include "convssm/cli/doctor.h"
 #include "convssm/cli/evaluate.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/generate.h"
+#include "convssm/cli/metrics.h"
 #include "convssm/cli/models.h"
 #include "convssm/cli/train.h"
+#include "convssm/cli/weights.h"
 #include "convssm/ops/runtime.h"
 
 namespace convssm::cli {
@@ -32,6 +35,9 @@ void add_commands(CLI::App& app) {
   add_train(app);
   add_generate(app);
   add_evaluate(app);
+  add_compare(app);
+  add_metrics(app);
+  add_weights(app);
   add_models(app);
   add_demo(app);
   add_doctor(app);

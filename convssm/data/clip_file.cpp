@@ -68,6 +68,16 @@ ClipFile describe_clip_file(const std::string& path, const std::string& name, co
   return file;
 }
 
+ClipFile describe_animation(const std::string& path, const io::Array& frames) {
+  ClipFile file;
+  file.path = file.name = path;
+  file.info = {frames.dtype(), frames.shape()};
+  file.layout = choose_layout(path, frames.shape(), "THWC");
+  file.frames = frames.shape()[0], file.height = frames.shape()[1], file.width = frames.shape()[2];
+  file.channels = frames.shape()[3];
+  return file;
+}
+
 std::string frame_text(const ClipFile& file) {
   return fmt::format("{}x{} with {} channel{}", file.height, file.width, file.channels, file.channels == 1 ? "" : "s");
 }
@@ -83,7 +93,7 @@ void check_fit(const ClipFile& first, const ClipFile& file) {
   }
 }
 
-FoundFiles find_clip_files(const std::string& path) {
+FoundFiles find_clip_files(const std::string& path, const std::vector<std::string>& endings) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail(ErrorKind::io, "[folder] there is no file or folder '{}'", path);
@@ -96,7 +106,7 @@ FoundFiles find_clip_files(const std::string& path) {
     if (entries->is_directory()) {
       if (hidden) entries.disable_recursion_pending();
     } else if (!hidden) {
-      const bool clips = entry.extension() == ".npy" || entry.extension() == ".npz";
+      const bool clips = contains(endings, entry.extension().string());
       if (clips) found.names.push_back(entry.lexically_relative(path).generic_string());
       found.others += clips ? 0 : 1;
     }

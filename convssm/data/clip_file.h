@@ -27,6 +27,9 @@ struct ClipFile {
 ClipFile describe_clip_file(const std::string& path, const std::string& name, const std::string& key,
                             const std::string& layout);
 
+// An animation or picture u8 [T,H,W,C] that was read already, as a file of one clip.
+ClipFile describe_animation(const std::string& path, const io::Array& frames);
+
 // "64x64 with 1 channel"
 std::string frame_text(const ClipFile& file);
 
@@ -34,11 +37,11 @@ std::string frame_text(const ClipFile& file);
 void check_fit(const ClipFile& first, const ClipFile& file);
 
 struct FoundFiles {
-  std::vector<std::string> names;  // of .npy and .npz files, relative to the folder, sorted
+  std::vector<std::string> names;  // of files with one of the endings, relative to the folder, sorted
   uint64_t others = 0;             // files of other kinds
 };
 
 // All files below a folder, or the file itself. Error(io) if there is no such path; hidden files are left out.
-FoundFiles find_clip_files(const std::string& path);
+FoundFiles find_clip_files(const std::string& path, const std::vector<std::string>& endings = {".npy", ".npz"});
 
 }  // namespace convssm::data

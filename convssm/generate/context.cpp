@@ -23,17 +23,6 @@ bool is_animation(const std::string& path) {
   return ending == ".gif" || ending == ".mp4";
 }
 
-// An animation as one clip of a file that was read already.
-data::ClipFile describe_animation(const std::string& path, const io::Array& frames) {
-  data::ClipFile file;
-  file.path = file.name = path;
-  file.info = {frames.dtype(), frames.shape()};
-  file.layout = data::choose_layout(path, frames.shape(), "THWC");
-  file.frames = frames.shape()[0], file.height = frames.shape()[1], file.width = frames.shape()[2];
-  file.channels = frames.shape()[3];
-  return file;
-}
-
 void check_frames(const data::ClipFile& file, const data::FrameFormat& format) {
   const bool same = file.channels == format.channels && file.height == format.height && file.width == format.width;
   if (same) return;
@@ -58,7 +47,7 @@ Context read_context(const std::string& path, const data::FrameFormat& format, c
   const bool animated = is_animation(path);
   const io::Array animation = animated ? io::read_video(path) : io::Array();
   const data::ClipFile file =
-      animated ? describe_animation(path, animation) : data::describe_clip_file(path, path, o.key, o.layout);
+      animated ? data::describe_animation(path, animation) : data::describe_clip_file(path, path, o.key, o.layout);
   check_frames(file, format);
   check_amount(file, o);
 

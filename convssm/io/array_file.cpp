@@ -42,29 +42,30 @@ std::vector<std::string> array_names(const std::string& path) {
 
 ArrayFile::ArrayFile(const std::string& path, const std::string& name)
     : path_(path), name_(name), source_(open_source(path)) {
-  std::unique_ptr<Reader> reader;
   bool stored = true;
   if (is_zip(*source_)) {
     const ZipFile zip(source_);
     const ZipMember& member = find_member(zip, name, NpzFile(source_).names());
-    info_ = read_npy_info(*zip.open(member));
-    reader = zip.open(member);
     data_offset_ = member.data_offset;
     stored = member.method == ZipMethod::stored;
-  } else {
-    if (!name.empty()) fail_missing(path, name, {});
-    info_ = read_npy_info(*make_reader(source_));
-    reader = make_reader(source_);
+  } else if (!name.empty()) {
+    fail_missing(path, name, {});
   }
+  info_ = read_npy_info(*open());
+  const std::unique_ptr<Reader> reader = open();
   const NpyHeader header = read_npy_header(*reader);
   data_offset_ += reader->position();
   big_endian_ = header.big_endian;
   whole_only_ = !stored || header.fortran_order;
 }
 
-Array ArrayFile::read() const {
-  return is_zip(*source_) ? NpzFile(source_).read(name_) : read_npy(*make_reader(source_));
+std::unique_ptr<Reader> ArrayFile::open() const {
+  if (!is_zip(*source_)) return make_reader(source_);
+  const ZipFile zip(source_);
+  return zip.open(find_member(zip, name_, {}));
 }
+
+Array ArrayFile::read() const { return read_npy(*open()); }
 
 Array ArrayFile::read(uint64_t first, uint64_t count) const {
   const auto bytes = checked_byte_count(info_.shape, dtype_size(info_.dtype));

@@ -2,6 +2,7 @@
 //   ArrayFile clips("clips.npz", "data");   Array some = clips.read(first, count);
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class ArrayFile {
   bool whole_only() const { return whole_only_; }
 
   Array read() const;  // with the checksum verified where there is one
+
+  // The .npy file itself, from its header on.
+  std::unique_ptr<Reader> open() const;
 
   // Elements first .. first+count-1 of the array in C order, as [count].
   Array read(uint64_t first, uint64_t count) const;

@@ -1,0 +1,42 @@
+#include "convssm/io/array_stream.h"
+
+#include <algorithm>
+
+#include "convssm/base/error.h"
+#include "convssm/io/array_file.h"
+#include "convssm/io/layout.h"
+#include "convssm/io/npy_header.h"
+
+namespace convssm::io {
+
+ArrayStream::ArrayStream(const std::string& path, const std::string& name) : path_(path) {
+  const ArrayFile file(path, name);
+  info_ = file.info();
+  size_ = checked_byte_count(info_.shape, dtype_size(info_.dtype)).value_or(0) / dtype_size(info_.dtype);
+  reader_ = file.open();
+  const NpyHeader header = read_npy_header(*reader_);
+  big_endian_ = header.big_endian;
+  if (!header.fortran_order) return;
+  whole_ = file.read();
+  reader_.reset();
+}
+
+Array ArrayStream::next(uint64_t count) {
+  if (count > size_ - position_) {
+    fail(ErrorKind::usage, "[ArrayStream] '{}' has {} elements left, asked for {}", path_, size_ - position_, count);
+  }
+  Array part(info_.dtype, {static_cast<int64_t>(count)});
+  const size_t size = dtype_size(info_.dtype);
+  if (!reader_) {
+    std::ranges::copy(whole_.bytes().subspan(position_ * size, count * size), part.bytes().begin());
+  } else {
+    reader_->read(part.bytes());
+    normalize_bools(part);
+    if (big_endian_) swap_byte_order(part);
+  }
+  position_ += count;
+  if (reader_ && position_ == size_) reader_->finish();
+  return part;
+}
+
+}  // namespace convssm::io
