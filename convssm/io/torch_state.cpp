@@ -1,5 +1,6 @@
 #include "convssm/io/torch_state.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -10,7 +11,9 @@ namespace {
 
 constexpr std::string_view rebuild_tensor = "torch._utils._rebuild_tensor_v2";
 constexpr std::string_view rebuild_parameter = "torch._utils._rebuild_parameter";
-constexpr size_t max_rank = 64;
+// A tensor may be there under many names, and each keeps its shape and the key of its storage.
+constexpr size_t max_rank = 16;
+constexpr size_t max_key = 64;
 constexpr uint64_t max_expansion = 16;        // of a view over its storage, where its elements repeat (stride 0)
 constexpr uint64_t free_expansion = 1 << 20;  // bytes for which that does not matter
 
@@ -58,6 +61,9 @@ void read_storage(const Pickle& pickle, PickleRef storage, TorchTensorInfo& tens
   if (!dtype) pickle.fail(id, "expected the type of a storage, found {}", pickle.describe(fields[1]));
   require(pickle, fields[2], PickleKind::text, "the key of a storage");
   require(pickle, fields[4], PickleKind::integer, "the number of elements of a storage");
+  if (pickle.text(fields[2]).size() > max_key) {
+    pickle.fail(id, "the key {} of a storage has more than {} bytes", in_quotes(pickle.text(fields[2])), max_key);
+  }
   tensor.dtype = *dtype;
   tensor.storage = pickle.text(fields[2]);
   tensor.storage_elements = pickle.integer(fields[4]);
@@ -160,10 +166,14 @@ PickleRef find_state_dict(const Pickle& pickle) {
   const PickleRef root = pickle.root();
   require(pickle, root, PickleKind::dict, "a dict of names and tensors");
   std::vector<PickleRef> keys, dicts;
+  std::unordered_map<PickleRef, bool> searched;  // the same dict may be there many times
   const auto items = pickle.items(root);
   for (size_t i = 0; i < items.size(); i += 2) {
-    if (!holds_tensors(pickle, items[i + 1])) continue;
+    const auto [known, first] = searched.try_emplace(items[i + 1], false);
+    if (first) known->second = holds_tensors(pickle, items[i + 1]);
+    if (!known->second) continue;
     if (pickle.kind(items[i]) == PickleKind::text && pickle.text(items[i]) == "state_dict") return items[i + 1];
+    if (!first) continue;
     keys.push_back(items[i]);
     dicts.push_back(items[i + 1]);
   }

@@ -91,11 +91,7 @@ std::string cell_text(const Cell& cell, const std::string& metric, bool is_best)
 }
 
 // PSNR, SSIM, LPIPS and FVD first, as papers have them.
-std::vector<std::string> metrics_of(const Table& table) {
-  std::vector<std::string> metrics;
-  for (const Horizon& horizon : table.horizons) {
-    for (const std::string& metric : horizon.metrics) add_once(metrics, metric);
-  }
+std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
   const auto rank = [](const std::string& metric) {
     int place = 0;
     for (const char* head : {"psnr", "ssim", "lpips", "fvd"}) {
@@ -107,6 +103,14 @@ std::vector<std::string> metrics_of(const Table& table) {
   std::stable_sort(metrics.begin(), metrics.end(),
                    [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
   return metrics;
+}
+
+std::vector<std::string> metrics_of(const Table& table) {
+  std::vector<std::string> metrics;
+  for (const Horizon& horizon : table.horizons) {
+    for (const std::string& metric : horizon.metrics) add_once(metrics, metric);
+  }
+  return in_usual_order(metrics);
 }
 
 const char* first_class(size_t column) { return column == 0 ? " class=\"first\"" : ""; }
@@ -195,9 +199,13 @@ std::string horizon_charts(const json& metrics) {
   if (!metrics.contains("curves") || !metrics["curves"].is_object()) return "";
   const json& curves = metrics["curves"];
   const json frames = array_at(curves, "frames");
-  std::string out;
+  std::vector<std::string> names;
   for (const auto& [metric, owners] : curves.items()) {
-    if (!owners.is_object()) continue;
+    if (owners.is_object()) names.push_back(metric);
+  }
+  std::string out;
+  for (const std::string& metric : in_usual_order(names)) {
+    const json& owners = curves[metric];
     const MetricStyle style = metric_style(metric);
     Chart chart{
         "horizon-" + metric, style.title + " over the horizon", style.hint, "generated frame", Scale::linear, {}};

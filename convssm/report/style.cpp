@@ -76,18 +76,19 @@ figure { margin: 0; }
 .tip i { display: inline-block; width: 9px; height: 9px; border-radius: 50%; background: currentColor; margin-right: 6px; }
 .wide { overflow-x: auto; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; margin-bottom: 16px; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: 7px 14px; text-align: right; white-space: nowrap; }
+th, td { padding: 7px 8px; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 thead th { font-weight: 600; color: var(--soft); font-size: 13.5px; }
 thead tr:last-child th { border-bottom: 1px solid var(--edge); }
 th.group { text-align: center; color: var(--ink); border-left: 1px solid var(--edge); }
 th.first, td.first { border-left: 1px solid var(--edge); }
 tbody tr + tr td { border-top: 1px solid var(--grid); }
-td .soft { font-size: 13px; }
+td .soft { font-size: 11.5px; }
 .samples { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
 .sample { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px; max-width: 100%; }
 .sample img { display: block; max-width: 100%; height: auto; image-rendering: pixelated; background: #808080; }
 .sample figcaption { font-size: 13px; color: var(--soft); margin-top: 6px; overflow-wrap: anywhere; }
+.charts + details { margin-top: 16px; }
 details { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 14px; }
 summary { cursor: pointer; }
 pre { margin: 10px 0 2px; overflow-x: auto; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
