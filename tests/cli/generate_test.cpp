@@ -108,7 +108,8 @@ TEST_F(GenerateProcess, MistakesAreExplained) {
 TEST_F(GenerateProcess, EvaluateGivesATableAndFiles) {
   const Outcome outcome = run("evaluate " + path("run"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* part : {"4 frames ahead", "8 frames ahead", "convs5", "copy last frame", "blank frame", "psnr_f01"}) {
+  for (const char* part :
+       {"4 frames ahead", "8 frames ahead", "convs5", "copy last frame", "blank frame", "psnr_f01"}) {
     expect_contains(outcome.out, part);
   }
   const auto metrics = nlohmann::json::parse(read_all(path("run/metrics.json")));
