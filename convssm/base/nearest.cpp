@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "convssm/base/error.h"
+
 namespace convssm {
 
 // Optimal string alignment: the table's row i needs the two rows before it.
@@ -28,6 +30,12 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
     if (distance < least) best = name, least = distance;
   }
   return best;
+}
+
+void fail_unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known) {
+  const std::string near = nearest(word, known);
+  fail(ErrorKind::usage, "{} '{}'; {}", what, word,
+       near.empty() ? fmt::format("known are {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace convssm

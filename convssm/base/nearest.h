@@ -13,4 +13,7 @@ int edit_distance(std::string_view a, std::string_view b);
 // The closest of `known`, or "" if none is close: more than a third of the letters, or more than 3, would change.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
+// Error(usage): "WHAT 'word'; did you mean 'x'?", or the known words if none is close.
+[[noreturn]] void fail_unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known);
+
 }  // namespace convssm

@@ -94,10 +94,7 @@ void OptionReader::operator()(const char* key, const std::function<void(const st
 void OptionReader::finish() const {
   for (const auto& item : json_.items()) {
     if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
-    const std::string near = nearest(item.key(), known_);
-    fail(ErrorKind::usage, "[{}] unknown option '{}'{}", owner_, item.key(),
-         near.empty() ? fmt::format("; known are {}", fmt::join(known_, ", "))
-                      : fmt::format("; did you mean '{}'?", near));
+    fail_unknown(fmt::format("[{}] unknown option", owner_), item.key(), known_);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
@@ -42,9 +41,7 @@ const CoreInfo& find_core(const std::string& name) {
     if (name == core.name) return core;
     names.emplace_back(core.name);
   }
-  const std::string near = nearest(name, names);
-  fail(ErrorKind::usage, "[make_core] unknown core '{}'; {}", name,
-       near.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+  fail_unknown("[make_core] unknown core", name, names);
 }
 
 std::shared_ptr<Core> make_core(const std::string& name, const nlohmann::json& options) {

@@ -55,9 +55,7 @@ std::shared_ptr<const Dataset> make_dataset(const nlohmann::json& options, uint6
   for (const DatasetInfo& dataset : all_datasets()) {
     if (wanted == dataset.name) return dataset.make(rest, seed);
   }
-  const std::string near = nearest(wanted, names);
-  fail(ErrorKind::usage, "[data] unknown dataset '{}'; {}", wanted,
-       near.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+  fail_unknown("[data] unknown dataset", wanted, names);
 }
 
 }  // namespace convssm::data

@@ -18,7 +18,7 @@ namespace convssm::metrics {
 
 struct I3dOptions {
   I3dResize resize = I3dResize::tensorflow1;
-  int64_t window = 32;  // frames that enter the network at once: speed and memory, not the result
+  int64_t window = 24;  // frames that enter the network at once: speed and memory, not the result
 };
 
 class I3d {

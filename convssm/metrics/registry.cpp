@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 #include "convssm/metrics/i3d.h"
 #include "convssm/metrics/lpips.h"
@@ -112,9 +111,7 @@ const MetricInfo& find_metric(const std::string& name) {
     if (metric.name == name) return metric;
     known.push_back(metric.name);
   }
-  const std::string close = nearest(name, known);
-  fail(ErrorKind::usage, "unknown metric '{}'{}; there are {}", name,
-       close.empty() ? "" : fmt::format(", did you mean '{}'?", close), fmt::join(known, ", "));
+  fail_unknown("unknown metric", name, known);
 }
 
 std::string objection(const MetricInfo& metric, const ClipSize& size) {

@@ -68,9 +68,7 @@ const WeightInfo& find_weights(const std::string& name) {
     if (file.name == name) return file;
     known.push_back(file.name);
   }
-  const std::string close = nearest(name, known);
-  fail(ErrorKind::usage, "there are no weights '{}'{}; there are {}", name,
-       close.empty() ? "" : fmt::format(", did you mean '{}'?", close), fmt::join(known, ", "));
+  fail_unknown("unknown weights", name, known);
 }
 
 WeightFolder::WeightFolder(const std::string& folder) : folder_(folder.empty() ? usual_folder() : folder) {}

@@ -35,9 +35,7 @@ std::shared_ptr<Model> make_model(const nlohmann::json& options, const FrameSize
     if (name == model.name) return model.make(own, frames);
     names.emplace_back(model.name);
   }
-  const std::string near = nearest(name, names);
-  fail(ErrorKind::usage, "[model] unknown model '{}'; {}", name,
-       near.empty() ? fmt::format("known are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near));
+  fail_unknown("[model] unknown model", name, names);
 }
 
 }  // namespace convssm::models

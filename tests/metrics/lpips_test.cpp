@@ -162,7 +162,7 @@ TEST(LpipsGolden, EveryLayerOfEveryBackboneIsThatOfPyTorch) {
       const auto relative = [&](const at::Tensor& found) {
         return distance(found / expected, at::ones_like(expected));
       };
-      EXPECT_LT(relative(lpips.layers(truth, forecast)), 2e-5) << name << " " << kind;
+      EXPECT_LT(relative(lpips.layers(truth, forecast)), 4e-5) << name << " " << kind;
       const auto total = lpips(truth, forecast), loss = lpips.loss(truth * 2 - 1, forecast * 2 - 1);
       EXPECT_LT(distance(total / expected.sum(0), at::ones_like(total)), 1e-5) << name << " " << kind;
       EXPECT_LT(distance(loss / expected.sum(0), at::ones_like(total)), 1e-5) << name << " " << kind;

@@ -89,7 +89,7 @@ TEST(WeightFolder, IsTheOneGivenThenThatOfTheEnvironmentThenTheUsers) {
   EXPECT_EQ(WeightFolder().folder(), "/c/convssm/weights");
   unsetenv("XDG_DATA_HOME");
   EXPECT_TRUE(WeightFolder().folder().ends_with("/.local/share/convssm/weights"));
-  expect_error([] { WeightFolder("a").path("i3"); }, {"no weights 'i3'", "did you mean 'i3d'?"});
+  expect_error([] { WeightFolder("a").path("i3"); }, {"unknown weights 'i3'", "did you mean 'i3d'?"});
 }
 
 }  // namespace
