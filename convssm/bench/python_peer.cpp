@@ -38,7 +38,9 @@ Pipe make_pipe() {
 std::unique_ptr<PythonPeer> PythonPeer::start(const std::string& script, const std::vector<std::string>& arguments) {
   const std::string python = find_python();
   if (python.empty()) return nullptr;
-  return std::unique_ptr<PythonPeer>(new PythonPeer(python, script, arguments));
+  std::unique_ptr<PythonPeer> peer(new PythonPeer(python, script, arguments));
+  peer->version_ = peer->read_line();
+  return peer;
 }
 
 PythonPeer::PythonPeer(const std::string& python, const std::string& script,
@@ -61,7 +63,6 @@ PythonPeer::PythonPeer(const std::string& python, const std::string& script,
   }
   close(to[0]), close(from[1]);
   out_ = fdopen(to[1], "w"), in_ = fdopen(from[0], "r");
-  version_ = read_line();
 }
 
 PythonPeer::~PythonPeer() {

@@ -43,8 +43,8 @@ data::ClipReaderOptions reader_options(const CompareCommand& o, const std::strin
   return options;
 }
 
-// A line for each frame: its number and the mean of each metric over the clips.
-std::string frame_table(const nlohmann::json& curves, const std::string& name, int64_t context) {
+// A line for each frame, counted from 1 behind the context, with the mean of each metric over the clips.
+std::string frame_table(const nlohmann::json& curves, const std::string& name) {
   std::string text = "frame";
   std::vector<std::vector<double>> columns;
   for (const auto& [metric, values] : curves.items()) {
@@ -53,7 +53,7 @@ std::string frame_table(const nlohmann::json& curves, const std::string& name, i
     columns.push_back(values.at(name).get<std::vector<double>>());
   }
   for (size_t k = 0; k < curves.at("frames").size(); ++k) {
-    text += fmt::format("\n{}", static_cast<int64_t>(k) + context);
+    text += fmt::format("\n{}", curves["frames"][k].get<int64_t>());
     for (const auto& column : columns) text += fmt::format(",{}", column[k]);
   }
   return text + "\n";
@@ -84,7 +84,7 @@ void run(CompareCommand o) {
   set_exit_status(stop.exit_code());
   if (stop.asked()) log_info("stopped after {} clips", result["protocol"]["samples"].dump());
   if (!o.json.empty()) replace_file(o.json, result.dump(1) + "\n");
-  if (!o.csv.empty()) replace_file(o.csv, frame_table(result["curves"], o.options.name, o.options.context));
+  if (!o.csv.empty()) replace_file(o.csv, frame_table(result["curves"], o.options.name));
 }
 
 }  // namespace

@@ -12,14 +12,6 @@
 namespace convssm::cli {
 namespace {
 
-std::string missing_weights(const metrics::MetricInfo& metric, const metrics::WeightFolder& weights) {
-  std::string text;
-  for (const std::string& name : metric.weights) {
-    if (!weights.has(name)) text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
-
 nlohmann::json to_json(const metrics::MetricInfo& metric, const metrics::WeightFolder& weights) {
   return {{"name", metric.name},
           {"definition", metric.definition},
@@ -27,17 +19,17 @@ nlohmann::json to_json(const metrics::MetricInfo& metric, const metrics::WeightF
           {"reference", metric.reference},
           {"better", metric.better},
           {"weights", metric.weights},
-          {"ready", missing_weights(metric, weights).empty()}};
+          {"ready", metrics::missing_weights(metric, weights).empty()}};
 }
 
 void run(const std::string& folder, const std::string& json) {
   const metrics::WeightFolder weights(folder);
   nlohmann::json list = nlohmann::json::array();
   for (const metrics::MetricInfo& metric : metrics::all_metrics()) {
-    const std::string missing = missing_weights(metric, weights);
+    const auto missing = metrics::missing_weights(metric, weights);
     fmt::print("{:<14} {}; {} is better\n", metric.name, metric.definition, metric.better > 0 ? "more" : "less");
     fmt::print("{:<14}   takes {}; as {}\n", "", metric.input, metric.reference);
-    if (!missing.empty()) fmt::print("{:<14}   needs weights: {} (convssm weights)\n", "", missing);
+    if (!missing.empty()) fmt::print("{:<14}   needs weights: {} (convssm weights)\n", "", fmt::join(missing, ", "));
     list.push_back(to_json(metric, weights));
   }
   if (!json.empty()) replace_file(json, list.dump(2) + "\n");

@@ -50,7 +50,7 @@ void check_actions(const ClipFile& file) {
 }  // namespace
 
 ClipFile describe_clip_file(const std::string& path, const std::string& name, const std::string& key,
-                            const std::string& layout) {
+                            const std::string& layout, bool actions) {
   const auto names = io::array_names(path);
   if (names.empty()) fail(ErrorKind::data, "[folder] '{}' holds no arrays", path);
   ClipFile file{path, name, find_key(path, names, key), {}, {}};
@@ -63,7 +63,7 @@ ClipFile describe_clip_file(const std::string& path, const std::string& name, co
   const auto size = [&file](char letter) { return extent(file.layout, file.info.shape, letter); };
   file.clips = size('N'), file.frames = size('T'), file.channels = size('C');
   file.height = size('H'), file.width = size('W');
-  file.has_actions = contains(names, "actions") && file.key != "actions";
+  file.has_actions = actions && contains(names, "actions") && file.key != "actions";
   if (file.has_actions) check_actions(file);
   return file;
 }

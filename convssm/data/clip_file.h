@@ -23,9 +23,9 @@ struct ClipFile {
 };
 
 // `key` "" looks for `data`, then `video`, then the only array of clips. Error(data) or FormatError for a file that
-// does not hold clips of real numbers.
+// does not hold clips of real numbers, or actions that do not fit them where `actions` matter.
 ClipFile describe_clip_file(const std::string& path, const std::string& name, const std::string& key,
-                            const std::string& layout);
+                            const std::string& layout, bool actions = true);
 
 // An animation or picture u8 [T,H,W,C] that was read already, as a file of one clip.
 ClipFile describe_animation(const std::string& path, const io::Array& frames);

@@ -37,6 +37,7 @@ ClipLayout guess(std::span<const int64_t> shape) {
 }  // namespace
 
 ClipLayout choose_layout(const std::string& file, std::span<const int64_t> shape, const std::string& wanted) {
+  check_layout(wanted);
   if (!wanted.empty() && wanted.size() != shape.size()) {
     fail(ErrorKind::data, "[folder] '{}': layout {} needs {} dimensions, the array is {}", file, wanted, wanted.size(),
          io::shape_text(shape));

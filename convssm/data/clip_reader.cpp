@@ -16,6 +16,16 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kEndings = {".npy", ".npz", ".gif", ".mp4", ".png"};
 
+// Frames of one size. Whatever else the files hold does not matter here.
+void check_same_frames(const ClipFile& first, const ClipFile& file) {
+  if (first.height == file.height && first.width == file.width && first.channels == file.channels &&
+      first.frames == file.frames) {
+    return;
+  }
+  fail(ErrorKind::data, "all clips must have one size: '{}' has {} frames of {}, '{}' has {} of {}", first.path,
+       first.frames, frame_text(first), file.path, file.frames, frame_text(file));
+}
+
 bool is_array(const std::string& name) {
   const std::string ending = fs::path(name).extension().string();
   return ending != ".gif" && ending != ".mp4" && ending != ".png";
@@ -35,7 +45,7 @@ at::Tensor in_order(const at::Tensor& elements, const ClipFile& file) {
 }
 
 at::Tensor to_f01(const at::Tensor& values, const std::string& path, double low, double high) {
-  const at::Tensor x = values.to(at::kDouble).sub_(low).div_(high - low).to(at::kFloat);
+  const at::Tensor x = ((values.to(at::kDouble) - low) / (high - low)).to(at::kFloat);
   const auto [least, most] = at::aminmax(x);
   if (least.item<float>() >= 0 && most.item<float>() <= 1) return x;
   const auto [from, to] = at::aminmax(values.to(at::kDouble));
@@ -54,31 +64,37 @@ ClipReader::ClipReader(const std::string& path, const ClipReaderOptions& options
   first_ = file_;
   bytes_ = file_.info.dtype == io::DType::u8 && std::isnan(options_.low) && std::isnan(options_.high);
   for (const std::string& name : names_) {
-    const std::string whole = fs::is_directory(path) ? path + "/" + name : path;
-    clips_ += is_array(name) ? describe_clip_file(whole, name, options_.key, options_.layout).clips : 1;
+    counts_.push_back(is_array(name) ? describe(name).clips : 1);
+    clips_ += counts_.back();
   }
+}
+
+bool ClipReader::is_folder() const { return fs::is_directory(path_); }
+
+std::string ClipReader::path_of(const std::string& name) const { return is_folder() ? path_ + "/" + name : path_; }
+
+ClipFile ClipReader::describe(const std::string& name) const {
+  return describe_clip_file(path_of(name), name, options_.key, options_.layout, false);
 }
 
 void ClipReader::open(size_t index) {
   index_ = index, row_ = 0;
-  const std::string path = fs::is_directory(path_) ? path_ + "/" + names_[index] : path_;
+  const std::string& name = names_[index];
   array_.reset();
-  if (is_array(names_[index])) {
-    file_ = describe_clip_file(path, names_[index], options_.key, options_.layout);
-    array_.emplace(path, file_.key);
+  if (is_array(name)) {
+    file_ = describe(name);
+    array_.emplace(file_.path, file_.key);
   } else {
-    animation_ = io::read_video(path);
-    file_ = describe_animation(path, animation_);
+    animation_ = io::read_video(path_of(name));
+    file_ = describe_animation(path_of(name), animation_);
   }
+  if (options_.key.empty() || !file_.key.empty()) return;
+  fail(ErrorKind::data, "'{}' has no array '{}': only .npz files hold arrays by name", file_.path, options_.key);
 }
 
 at::Tensor ClipReader::next() {
   if (row_ == file_.clips) open(index_ + 1);
-  check_fit(first_, file_);
-  if (file_.frames != first_.frames) {
-    fail(ErrorKind::data, "all clips must have one length: '{}' has {} frames, '{}' has {}", first_.path, first_.frames,
-         file_.path, file_.frames);
-  }
+  check_same_frames(first_, file_);
   return read_clip();
 }
 

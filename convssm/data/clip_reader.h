@@ -32,18 +32,23 @@ class ClipReader {
   int64_t clips() const { return clips_; }
   const ClipFile& shape() const { return first_; }  // frames, channels, height, width: the same of all clips
   bool bytes() const { return bytes_; }             // clips are uint8, otherwise float32 in [0,1]
+  bool is_folder() const;
   const std::vector<std::string>& files() const { return names_; }
+  const std::vector<int64_t>& clips_of_files() const { return counts_; }
 
   // The next clip [T,C,H,W]. Error(data) for a clip of another size, and for values outside [0,1].
   at::Tensor next();
 
  private:
+  std::string path_of(const std::string& name) const;
+  ClipFile describe(const std::string& name) const;
   void open(size_t index);
   at::Tensor read_clip();
 
   std::string path_;
   ClipReaderOptions options_;
   std::vector<std::string> names_;  // of the files, relative to the folder
+  std::vector<int64_t> counts_;     // clips of each
   ClipFile first_, file_;           // `file_` is the one being read
   int64_t clips_ = 0;
   bool bytes_ = false;

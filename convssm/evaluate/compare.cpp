@@ -44,7 +44,7 @@ nlohmann::json summary(const Scores& scores, const std::optional<FvdScores>& fvd
                        const data::ClipReader& truth, const CompareOptions& o, int64_t clips) {
   const int64_t frames = truth.shape().frames - o.context;
   nlohmann::json row = scores.row(frames, o.chunk), curves = {{"frames", nlohmann::json::array()}}, per_clip;
-  if (fvd) row["fvd_i3d"] = fvd->value(0, 0, o.chunk);
+  if (fvd) row["fvd_i3d"] = fvd->value(0, 0);
   for (int64_t k = 1; k <= frames; ++k) curves["frames"].push_back(k);
   for (const std::string& metric : scores.metrics()) {
     curves[metric][o.name] = scores.curve(metric);
@@ -75,12 +75,14 @@ void check_alike(const data::ClipReader& truth, const data::ClipReader& forecast
     fail(ErrorKind::data, "truth and forecast must be alike: '{}' has {}; '{}' has {}", a.path, size_text(truth),
          b.path, size_text(forecast));
   }
+  if (!truth.is_folder() || !forecast.is_folder()) return;
   const auto &x = truth.files(), &y = forecast.files();
-  if (x.size() == 1 && y.size() == 1) return;
-  const auto [first, second] = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
-  if (first == x.end() && second == y.end()) return;
-  fail(ErrorKind::data, "the two folders must hold files of the same names: '{}' stands against '{}'",
-       first == x.end() ? "nothing" : *first, second == y.end() ? "nothing" : *second);
+  for (size_t i = 0; i < std::max(x.size(), y.size()); ++i) {
+    const std::string p = i < x.size() ? x[i] : "nothing", q = i < y.size() ? y[i] : "nothing";
+    if (p != q) fail(ErrorKind::data, "both folders must hold files of the same names: '{}' stands against '{}'", p, q);
+    const int64_t n = truth.clips_of_files()[i], m = forecast.clips_of_files()[i];
+    if (n != m) fail(ErrorKind::data, "files of one name must hold as many clips: '{}' has {} and {}", p, n, m);
+  }
 }
 
 metrics::ClipSize clip_size(const data::ClipReader& truth, const data::ClipReader& forecast) {
@@ -97,7 +99,7 @@ nlohmann::json compare(data::ClipReader& truth, data::ClipReader& forecast, cons
   if (o.chunk < 1) fail(ErrorKind::usage, "the chunk must be at least 1 clip, got {}", o.chunk);
   Scores scores(o.name, metrics);
   std::optional<FvdScores> fvd;
-  if (metrics.i3d() != nullptr) fvd.emplace(*metrics.i3d(), std::vector<int64_t>{frames}, 1);
+  if (metrics.i3d() != nullptr) fvd.emplace(*metrics.i3d(), std::vector<int64_t>{frames}, 1, o.chunk);
   int64_t done = 0;
   for (bool go_on = true; go_on && done < truth.clips();) {
     const at::Tensor x = truth.next(), y = forecast.next();

@@ -55,7 +55,7 @@ struct Gathered {
     if (metrics.i3d() == nullptr) return;
     std::vector<int64_t> lengths;
     for (const int64_t frames : o.horizons) lengths.push_back(o.context + frames);
-    fvd.emplace(*metrics.i3d(), lengths, scores.size());
+    fvd.emplace(*metrics.i3d(), lengths, scores.size(), o.chunk);
   }
 
   void add(const metrics::MetricSet& metrics, const Frames& truth, const std::vector<Frames>& forecasts) {
@@ -92,7 +92,7 @@ nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metr
     nlohmann::json rows = nlohmann::json::array();
     for (size_t i = 0; i < all.scores.size(); ++i) {
       rows.push_back(all.scores[i].row(o.horizons[h], o.chunk));
-      if (all.fvd) rows.back()["fvd_i3d"] = all.fvd->value(h, i, o.chunk);
+      if (all.fvd) rows.back()["fvd_i3d"] = all.fvd->value(h, i);
     }
     horizons.push_back({{"frames", o.horizons[h]}, {"rows", rows}});
   }

@@ -2,12 +2,17 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/base/error.h"
 #include "convssm/metrics/fvd.h"
 
 namespace convssm::evaluate {
 
-FvdScores::FvdScores(const metrics::I3d& i3d, std::vector<int64_t> lengths, size_t forecasters)
-    : i3d_(&i3d), lengths_(std::move(lengths)), features_(lengths_.size()) {
+FvdScores::FvdScores(const metrics::I3d& i3d, std::vector<int64_t> lengths, size_t forecasters, int64_t chunk)
+    : i3d_(&i3d), lengths_(std::move(lengths)), chunk_(chunk), features_(lengths_.size()) {
+  if (chunk < 2) {
+    fail(ErrorKind::usage, "[fvd_i3d] the chunk must be at least 2 clips, got {}; or leave fvd_i3d out of the metrics",
+         chunk);
+  }
   for (Features& features : features_) features.forecasts.resize(forecasters);
 }
 
@@ -20,11 +25,11 @@ void FvdScores::add(const at::Tensor& truth, const std::vector<at::Tensor>& fore
   }
 }
 
-nlohmann::json FvdScores::value(size_t horizon, size_t forecaster, int64_t chunk) const {
+nlohmann::json FvdScores::value(size_t horizon, size_t forecaster) const {
   const Features& features = features_[horizon];
   if (features.truth.size() < 2) return nullptr;
   const metrics::FvdScore score =
-      metrics::fvd_i3d(at::stack(features.truth), at::stack(features.forecasts[forecaster]), chunk);
+      metrics::fvd_i3d(at::stack(features.truth), at::stack(features.forecasts[forecaster]), chunk_);
   return {{"mean", score.mean},     {"std", score.deviation}, {"all", score.all},
           {"chunks", score.chunks}, {"chunk", score.chunk},   {"left_over", score.left_over}};
 }

@@ -13,14 +13,15 @@ namespace convssm::evaluate {
 
 class FvdScores {
  public:
-  // `lengths`: frames of the clips of each horizon, those of the context included. `i3d` must outlive it.
-  FvdScores(const metrics::I3d& i3d, std::vector<int64_t> lengths, size_t forecasters);
+  // `lengths`: frames of the clips of each horizon, those of the context included. `i3d` must outlive it. Error(usage)
+  // for chunks of less than two clips, which have no covariance.
+  FvdScores(const metrics::I3d& i3d, std::vector<int64_t> lengths, size_t forecasters, int64_t chunk = 256);
 
   // One clip: truth and each forecast [T,C,H,W] float32 in [0,1], T at least the longest length.
   void add(const at::Tensor& truth, const std::vector<at::Tensor>& forecasts);
 
   // {"mean", "std": over the chunks, "all": of all clips at once, "chunks"}; null for fewer than two clips.
-  nlohmann::json value(size_t horizon, size_t forecaster, int64_t chunk) const;
+  nlohmann::json value(size_t horizon, size_t forecaster) const;
 
  private:
   struct Features {
@@ -30,6 +31,7 @@ class FvdScores {
 
   const metrics::I3d* i3d_;
   std::vector<int64_t> lengths_;
+  int64_t chunk_;
   std::vector<Features> features_;  // per horizon
 };
 

@@ -28,6 +28,18 @@ std::string horizon_text(const nlohmann::json& horizon, bool ahead) {
   return text + "\n";
 }
 
+// "pixels: ...; weights: squeezenet 5af43b96eefd8894, ...": what else the numbers depend on.
+std::string basis_text(const nlohmann::json& protocol) {
+  std::string text = fmt::format("pixels: {}", protocol["pixels"].get<std::string>()), weights;
+  for (const auto& [metric, about] : protocol["metrics"].items()) {
+    if (!about.contains("weights")) continue;
+    for (const auto& [name, checksum] : about["weights"].items()) {
+      weights += fmt::format("{}{} {}", weights.empty() ? "; weights: " : ", ", name, checksum.get<std::string>());
+    }
+  }
+  return text + weights + "\n";
+}
+
 }  // namespace
 
 std::string table_text(const nlohmann::json& metrics) {
@@ -35,6 +47,7 @@ std::string table_text(const nlohmann::json& metrics) {
   std::string text = fmt::format(
       "{} clips, {} frames of context; mean ± spread between chunks of {} clips; + more is better, - less is\n",
       protocol["samples"].get<int64_t>(), protocol["context"].get<int64_t>(), protocol["chunk"].get<int64_t>());
+  text += basis_text(protocol);
   for (const auto& horizon : metrics["horizons"]) {
     text += horizon_text(horizon, protocol["context"].get<int64_t>() > 0);
   }

@@ -23,7 +23,6 @@ class ByteCursor {
   size_t left() const { return bytes_.size() - next_; }
   size_t index() const { return next_; }                 // in the bytes
   uint64_t position() const { return origin_ + next_; }  // in the file
-  uint64_t origin() const { return origin_; }
   const std::string& file() const { return file_; }
 
   // The next `count` bytes; `what` they are, for the error.

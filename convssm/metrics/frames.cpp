@@ -34,7 +34,9 @@ FramePairs check_pairs(const char* metric, const at::Tensor& truth, const at::Te
   return pairs;
 }
 
-void check_range(const char* metric, const char* name, const at::Tensor& x) {
+}  // namespace
+
+void check_f01_range(const char* metric, const char* name, const at::Tensor& x) {
   const auto [low, high] = at::aminmax(x);
   const float least = low.item<float>(), most = high.item<float>();
   if (std::isnan(least) || std::isnan(most)) {
@@ -45,13 +47,11 @@ void check_range(const char* metric, const char* name, const at::Tensor& x) {
                name, least, most);
 }
 
-}  // namespace
-
 FramePairs check_f01_frames(const char* metric, const at::Tensor& truth, const at::Tensor& forecast) {
   const FramePairs pairs = check_pairs(metric, truth, forecast, at::kFloat,
                                        "float32 in [0,1] (use u8_to_f01 for bytes, .to(float32) for other floats)");
-  check_range(metric, "truth", truth);
-  check_range(metric, "forecast", forecast);
+  check_f01_range(metric, "truth", truth);
+  check_f01_range(metric, "forecast", forecast);
   return pairs;
 }
 

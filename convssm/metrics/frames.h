@@ -22,6 +22,9 @@ struct FramePairs {
 // Error(usage) for wrong shapes, types and ranges, Error(numeric) for NaN; `metric` is the name in the message.
 FramePairs check_f01_frames(const char* metric, const at::Tensor& truth, const at::Tensor& forecast);
 
+// Throws unless all values of x are in [0,1], Error(numeric) for NaN; `name` is the argument in the message.
+void check_f01_range(const char* metric, const char* name, const at::Tensor& x);
+
 // The same for uint8.
 FramePairs check_u8_frames(const char* metric, const at::Tensor& truth, const at::Tensor& forecast);
 

@@ -118,7 +118,7 @@ void I3dEngine::Convolution::pack(const Desc& layout) {
   dnnl::reorder(weights_, packed).execute(engine_.stream_, weights_, packed);
   engine_.stream_.wait();
   weights_ = packed;
-  kernel_values_ = values;
+  packed_ = values;
 }
 
 void I3dEngine::Convolution::run(const at::Tensor& x, Pads time, const at::Tensor& out) {

@@ -57,8 +57,9 @@ class I3dEngine {
 
     I3dEngine& engine_;
     int64_t out_, kernel_, stride_;
-    at::Tensor kernel_values_, bias_values_;  // the memory of the next two
-    dnnl::memory weights_, bias_;
+    at::Tensor kernel_values_, bias_values_;
+    at::Tensor packed_;            // the kernel as oneDNN wants it
+    dnnl::memory weights_, bias_;  // in the memory of those
     Plans plans_;
   };
 

@@ -31,8 +31,6 @@ struct I3dPool {  // maximum
 //   0: 1x1    1: 1x1, 3x3    2: 1x1, 3x3    3: maximum over 3x3, 1x1
 struct I3dMixed {
   I3dUnit branch0, reduce1, branch1, reduce2, branch2, branch3;
-  int64_t in() const { return branch0.in; }
-  int64_t out() const { return branch0.out + branch1.out + branch2.out + branch3.out; }
 };
 
 using I3dStage = std::variant<I3dUnit, I3dPool, I3dMixed>;

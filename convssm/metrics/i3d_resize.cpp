@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "convssm/metrics/frames.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::metrics {
@@ -51,14 +52,7 @@ void check_i3d_clip(const at::Tensor& clip) {
   if (clip.scalar_type() == at::kByte) return;
   ops::require("fvd_i3d", clip.scalar_type() == at::kFloat, "clip must be uint8 or float32 in [0,1], got {}",
                ops::dtype_text(clip));
-  const auto [low, high] = at::aminmax(clip);
-  const float least = low.item<float>(), most = high.item<float>();
-  if (std::isnan(least) || std::isnan(most)) {
-    fail(ErrorKind::numeric, "[fvd_i3d] clip must be finite, got NaN; the model has diverged or the file is damaged");
-  }
-  ops::require("fvd_i3d", least >= 0 && most <= 1,
-               "clip must be in [0,1], got values from {} to {}; use u8_to_f01(truncate_u8(x)) for frames in [-1,1]",
-               least, most);
+  check_f01_range("fvd_i3d", "clip", clip);
 }
 
 at::Tensor i3d_frames(const at::Tensor& frames, I3dResize resize) {

@@ -67,13 +67,6 @@ Lpips::Lpips(LpipsBackbone backbone, const std::string& features_path, const std
   scale_ = at::tensor({0.458, 0.448, 0.450}, at::kFloat).view({1, 3, 1, 1});
 }
 
-Lpips Lpips::load(LpipsBackbone backbone, const std::string& folder) {
-  const bool squeeze = backbone == LpipsBackbone::squeeze, alex = backbone == LpipsBackbone::alex;
-  const char* network = squeeze ? "squeezenet1_1" : alex ? "alexnet" : "vgg16";
-  return Lpips(backbone, fmt::format("{}/{}.features.safetensors", folder, network),
-               fmt::format("{}/{}.linear.v0_1.safetensors", folder, lpips_name(backbone)));
-}
-
 at::Tensor Lpips::operator()(const at::Tensor& truth, const at::Tensor& forecast) const {
   return layers(truth, forecast).sum(0);
 }

@@ -2,7 +2,7 @@
 //   LPIPS = sum over layers k of the mean over pixels of sum_c w_kc (f_kc/|f_k| - g_kc/|g_k|)^2
 // f and g are the ReLU activations of the two frames, |.| over channels (plus 1e-10), w >= 0 the learned heads.
 // Numbers of different backbones are not comparable; the paper's tables use AlexNet.
-//   const Lpips lpips = Lpips::load(LpipsBackbone::alex, "weights");   lpips(truth, forecast).mean()
+//   const Lpips lpips(LpipsBackbone::alex, features_path, heads_path);   lpips(truth, forecast).mean()
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,10 +21,6 @@ class Lpips {
   // Two safetensors files: the network by its torchvision names without "features." ("0.weight", ...), and the heads
   // "linK.model.1.weight" [1,C,1,1]. Error(data) names the file, the tensor, what was expected and what was found.
   Lpips(LpipsBackbone backbone, const std::string& features_path, const std::string& heads_path);
-
-  // From folder/{squeezenet1_1,alexnet,vgg16}.features.safetensors and
-  // folder/lpips_{squeeze,alex,vgg}.linear.v0_1.safetensors.
-  static Lpips load(LpipsBackbone backbone, const std::string& folder);
 
   // "lpips_squeeze", "lpips_alex" or "lpips_vgg".
   const char* name() const { return lpips_name(backbone_); }

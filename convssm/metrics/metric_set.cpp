@@ -5,18 +5,6 @@
 #include "convssm/base/error.h"
 
 namespace convssm::metrics {
-namespace {
-
-// The first of the weights that is missing, "" if none is.
-std::string missing(const MetricInfo& info, const WeightFolder& weights) {
-  for (const std::string& name : info.weights) {
-    if (!weights.has(name)) return name;
-  }
-  return "";
-}
-
-}  // namespace
-
 MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size) {
   for (const std::string& name : names) {
     const MetricInfo& info = find_metric(name);
@@ -27,8 +15,8 @@ MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& 
   for (const MetricInfo& info : all_metrics()) {
     if (const std::string why = objection(info, size); !why.empty()) {
       left_out_.push_back(fmt::format("{}: {}", info.name, why));
-    } else if (const std::string name = missing(info, weights); !name.empty()) {
-      left_out_.push_back(fmt::format("{}: its weights '{}' are not in {}", info.name, name, weights.folder()));
+    } else if (const auto missing = missing_weights(info, weights); !missing.empty()) {
+      left_out_.push_back(fmt::format("{}: its weights '{}' are not in {}", info.name, missing[0], weights.folder()));
     } else {
       add(info, weights);
     }

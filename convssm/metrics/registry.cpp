@@ -72,7 +72,9 @@ MetricInfo fvd() {
   MetricInfo info;
   info.name = "fvd_i3d";
   info.definition = "Fréchet distance between the I3D logits of two sets of clips, context included";
-  info.input = "float32 in [0,1], clips from 10 frames on, 1 or 3 channels, grey repeated";
+  info.input =
+      "float32 in [0,1], clips from 10 frames on, 1 or 3 channels; bilinear resize to 224x224 by TensorFlow 1's rule "
+      "without antialiasing, grey repeated";
   info.reference = "Unterthiner et al. 2018; the paper in chunks of 256 clips";
   info.better = -1, info.digits = 1, info.fewest_frames = i3d_fewest_frames, info.pictures = true;
   info.weights = {"i3d"};
@@ -112,6 +114,14 @@ const MetricInfo& find_metric(const std::string& name) {
     known.push_back(metric.name);
   }
   fail_unknown("unknown metric", name, known);
+}
+
+std::vector<std::string> missing_weights(const MetricInfo& metric, const WeightFolder& folder) {
+  std::vector<std::string> missing;
+  for (const std::string& name : metric.weights) {
+    if (!folder.has(name)) missing.push_back(name);
+  }
+  return missing;
 }
 
 std::string objection(const MetricInfo& metric, const ClipSize& size) {

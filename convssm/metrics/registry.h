@@ -40,6 +40,9 @@ struct ClipSize {
   bool bytes = true;  // pixels are 8-bit numbers
 };
 
+// Names of its weights that are not in the folder.
+std::vector<std::string> missing_weights(const MetricInfo& metric, const WeightFolder& folder);
+
 // Why clips of this size cannot be scored by it; "" if they can.
 std::string objection(const MetricInfo& metric, const ClipSize& size);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../base/scratch_folder.h"
+#include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/safetensors.h"
 #include "program.h"
@@ -114,6 +115,8 @@ TEST_F(CliMetrics, CompareExplainsMistakes) {
   };
   fails(at("a.npz") + " " + at("b.npz"), 3, {"must be alike", "3 clips", "2 clips"});
   fails(at("a.npz"), 3, {"real"});
+  io::write_npy(folder.path("clip.npy"), clips(1, 5, 1));
+  fails(at("clip.npy"), 3, {"no array 'real'", "only .npz"});
   fails(at("a.npz") + " " + at("a.npz") + " --metrics ssim", 2, {"unknown metric 'ssim'"});
   fails(at("a.npz") + " " + at("a.npz") + " --metrics lpips_vgg", 2, {"32x32"});
   fails(at("a.npz") + " " + at("a.npz") + " --context 5", 2, {"0 to 4"});

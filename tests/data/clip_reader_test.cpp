@@ -54,6 +54,12 @@ TEST(ClipReader, UnderstandsLayoutsAndRanges) {
   expect_error([&] { ClipReader(scratch.path("f11.npy"), {}).next(); }, {"f11.npy", "0 to 1", "--range"});
   ClipReader signed_floats(scratch.path("f11.npy"), {.low = -1, .high = 1});
   EXPECT_LT(testing::distance(signed_floats.next(), x.unsqueeze(1).to(at::kFloat) / 255), 1e-6);
+  save(scratch, "f64.npy", x.to(at::kDouble));
+  const auto [least, most] = at::aminmax(x);
+  expect_error([&] { ClipReader(scratch.path("f64.npy"), {.low = -1, .high = 1}).next(); },
+               {fmt::format("found {} to {}", least.item<int>(), most.item<int>())});
+  expect_error([&] { ClipReader(scratch.path("thw.npy"), {.layout = "TNHW"}); }, {"TNHW"});
+  expect_error([&] { ClipReader(scratch.path("thw.npy"), {.key = "fake"}); }, {"thw.npy", "no array 'fake'", ".npz"});
   save(scratch, "whole.npy", x.to(at::kLong));
   expect_error([&] { ClipReader(scratch.path("whole.npy"), {}).next(); }, {"whole.npy", "i64", "--range"});
   save(scratch, "nan.npy", at::full({2, 4, 4}, NAN));
@@ -77,7 +83,7 @@ TEST(ClipReader, FoldersAndPictures) {
   save(scratch, "c.npy", clips({3, 8, 8, 3}));
   ClipReader mixed(scratch.path(), {});
   mixed.next(), mixed.next();
-  expect_error([&] { mixed.next(); }, {"one length", "1 frames", "c.npy", "3"});
+  expect_error([&] { mixed.next(); }, {"one size", "1 frames of 8x8", "c.npy", "3 of 8x8"});
   expect_error([] { ClipReader("/nonexistent", {}); }, {"/nonexistent"});
   const ScratchFolder empty;
   expect_error([&] { ClipReader(empty.path(), {}); }, {"no clips", ".npz"});

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <filesystem>
+
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
@@ -72,6 +74,20 @@ TEST(Compare, RefusesWhatIsNotAlike) {
   const Samples a({2, 6, 16, 12, 1}), b({2, 5, 16, 12, 1});
   data::ClipReader x(a.path, {.key = "real"}), y(b.path, {.key = "fake"});
   expect_error([&] { check_alike(x, y); }, {"alike", "2 clips of 6 frames", "2 clips of 5 frames"});
+  const ScratchFolder x_folder, y_folder;
+  const auto write = [](const ScratchFolder& folder, const std::string& name, int64_t clips) {
+    const std::vector<io::NamedArray> arrays = {{"data", io::to_array(at::zeros({clips, 2, 8, 8, 1}, at::kByte))}};
+    io::write_npz(folder.path(name), arrays);
+  };
+  write(x_folder, "a.npz", 3), write(x_folder, "b.npz", 1);
+  write(y_folder, "a.npz", 1), write(y_folder, "b.npz", 3);
+  const auto check_folders = [&] {
+    check_alike(data::ClipReader(x_folder.path(), {}), data::ClipReader(y_folder.path(), {}));
+  };
+  expect_error(check_folders, {"as many clips", "'a.npz' has 3 and 1"});
+  write(y_folder, "a.npz", 3), write(y_folder, "c.npz", 1);
+  std::filesystem::remove(y_folder.path("b.npz"));
+  expect_error(check_folders, {"same names", "'b.npz'", "'c.npz'"});
   expect_error([&] { a.compare({.context = 6}); }, {"context must be 0 to 5 of 6 frames, got 6"});
   expect_error([&] { a.compare({.chunk = 0}); }, {"chunk", "got 0"});
 }
