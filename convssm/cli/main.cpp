@@ -52,6 +52,11 @@ void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.set_version_flag("--version", std::string("convssm ") + kVersion);
   app.add_option("--threads", runtime.threads, "Threads to use; by default OMP_NUM_THREADS or all cores")
       ->check(CLI::PositiveNumber);
+  const auto choose = [&runtime](const std::string& text) { runtime.convolution = ops::parse_conv_algorithm(text); };
+  app.add_option_function<std::string>(
+      "--convolution", choose,
+      "How 3x3 convolutions run: auto (Winograd where it applies), measured (the faster "
+      "in a trial per shape) or direct");
   app.footer("Example:\n  convssm doctor\nEach command explains itself: convssm COMMAND --help");
   // Before the callback of the sub-command, with the options parsed.
   app.parse_complete_callback([&runtime] { ops::start_runtime(runtime); });

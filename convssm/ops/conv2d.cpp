@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/conv_algorithm.h"
+#include "convssm/ops/winograd_conv2d.h"
 
 namespace convssm::ops {
 namespace {
@@ -13,6 +15,12 @@ namespace {
 int64_t total_padding(int64_t size, int64_t kernel, int64_t stride) {
   const int64_t outputs = (size + stride - 1) / stride;
   return std::max<int64_t>((outputs - 1) * stride + kernel - size, 0);
+}
+
+bool by_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
+  const bool shape = weight.size(2) == 3 && weight.size(3) == 3 && stride == 1;
+  if (!shape || x.scalar_type() != at::kFloat || !x.device().is_cpu()) return false;
+  return chooses_winograd({x.size(0), x.size(2), x.size(3), x.size(1), weight.size(0)});
 }
 
 }  // namespace
@@ -30,6 +38,7 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::opti
     require_like("conv2d", "bias", *bias, x);
   }
 
+  if (by_winograd(x, weight, stride)) return winograd_conv2d(x, weight, bias);
   const int64_t pad_h = total_padding(x.size(2), weight.size(2), stride);
   const int64_t pad_w = total_padding(x.size(3), weight.size(3), stride);
   const auto nhwc = at::MemoryFormat::ChannelsLast;

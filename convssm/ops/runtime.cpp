@@ -24,6 +24,7 @@ void start_runtime(const RuntimeOptions& options) {
   at::set_num_threads(threads());  // libtorch keeps a number of its own and would start with 1 on small machines
   flush_denormals_on_all_threads();
   if (options.keep_memory) install_caching_allocator();
+  set_conv_algorithm(options.convolution);
 }
 
 }  // namespace convssm::ops

@@ -1,0 +1,169 @@
+// The order of the work: which tiles are transformed together and what each thread does.
+#include "convssm/ops/winograd.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+
+#include "convssm/ops/scratch.h"
+
+namespace convssm::ops {
+namespace {
+
+constexpr int64_t kPositions = kWinogradPositions;
+// Transformed tiles of a thread stay in its part of the last cache, those of one position in its second-level cache.
+constexpr int64_t kForwardBytes = 7 << 19, kGradientBytes = 9 << 20;
+// With fewer tiles per thread the threads share the tiles and split the positions, so that each reads its part of the
+// packed weights only.
+constexpr int64_t kFewTiles = 48;
+
+int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+int64_t padded(int64_t channels) { return round_up(channels, winograd_panel()); }
+
+// Positions lie an odd number of cache lines apart, or all of a tile's 36 would compete for the same lines.
+int64_t position_stride(int64_t values) { return round_up(values, 32) + 16; }
+
+int64_t packed_stride(int64_t in, int64_t out) { return position_stride(in * padded(out)); }
+
+WinogradTiles in_rows(float* data, int64_t tiles, int64_t channels) {
+  return {data, position_stride(tiles * channels), channels, channels, 0};
+}
+
+WinogradTiles in_panels(float* data, int64_t tiles, int64_t channels, int64_t panel) {
+  return {data, position_stride(tiles * round_up(channels, panel)), panel, panel, tiles * panel};
+}
+
+// The same tiles from tile `first` on.
+WinogradTiles from_tile(WinogradTiles tiles, int64_t first) {
+  tiles.data += first * tiles.tile_stride;
+  return tiles;
+}
+
+int64_t tiles_at_once(int64_t bytes, int64_t channels, int64_t tiles) {
+  const int64_t fitting = bytes / (kPositions * static_cast<int64_t>(sizeof(float)) * channels);
+  return std::clamp<int64_t>(fitting / 6 * 6, 6, std::max<int64_t>(tiles, 1));
+}
+
+// Tiles of the calling thread when `tiles` are divided among all of the parallel region.
+std::pair<int64_t, int64_t> share(int64_t tiles) {
+  const int64_t count = omp_get_num_threads(), i = omp_get_thread_num();
+  return {tiles * i / count, tiles * (i + 1) / count};
+}
+
+struct Forward {
+  WinogradFrames from, to;
+  const float* x;
+  const float* packed;
+  const WinogradEpilogue& epilogue;
+  float* y;
+
+  int64_t panels() const { return padded(to.channels) / winograd_panel(); }
+
+  void products(int64_t position, int64_t tiles, const WinogradTiles& v, const WinogradTiles& m) const {
+    const int64_t stride = packed_stride(from.channels, to.channels);
+    winograd_products(tiles, from.channels, panels(), v.data + position * v.position_stride, packed + position * stride,
+                      m.data + position * m.position_stride);
+  }
+
+  // Every thread has tiles of its own.
+  void many_tiles() const {
+    const int64_t tiles = from.tiles(), row = padded(to.channels);
+    const int64_t most = (tiles + omp_get_max_threads() - 1) / omp_get_max_threads();
+    const int64_t chunk = tiles_at_once(kForwardBytes, from.channels + row, most), chunks = (tiles + chunk - 1) / chunk;
+    const int64_t v_size = kPositions * in_rows(nullptr, chunk, from.channels).position_stride;
+    const int64_t size = v_size + kPositions * in_rows(nullptr, chunk, row).position_stride;
+    float* memory = scratch_floats(size * omp_get_max_threads());
+#pragma omp parallel
+    {
+      float* own = memory + omp_get_thread_num() * size;
+      const WinogradTiles v = in_rows(own, chunk, from.channels), m = in_rows(own + v_size, chunk, row);
+#pragma omp for schedule(static)
+      for (int64_t i = 0; i < chunks; ++i) {
+        const int64_t first = i * chunk, end = std::min(tiles, first + chunk);
+        winograd_input(from, x, first, end, v);
+        for (int64_t p = 0; p < kPositions; ++p) products(p, end - first, v, m);
+        winograd_output(to, m, first, end, epilogue, y);
+      }
+    }
+  }
+
+  void few_tiles() const {
+    const int64_t tiles = from.tiles(), row = padded(to.channels);
+    const int64_t v_size = kPositions * in_rows(nullptr, tiles, from.channels).position_stride;
+    float* memory = scratch_floats(v_size + kPositions * in_rows(nullptr, tiles, row).position_stride);
+    const WinogradTiles v = in_rows(memory, tiles, from.channels), m = in_rows(memory + v_size, tiles, row);
+#pragma omp parallel
+    {
+      const auto [first, end] = share(tiles);
+      winograd_input(from, x, first, end, from_tile(v, first));
+#pragma omp barrier
+#pragma omp for schedule(static)
+      for (int64_t p = 0; p < kPositions; ++p) products(p, tiles, v, m);
+      winograd_output(to, from_tile(m, first), first, end, epilogue, y);
+    }
+  }
+};
+
+}  // namespace
+
+bool winograd_takes(int64_t in, int64_t out) {
+  const int64_t lanes = winograd_lanes();
+  return lanes >= 4 && in > 0 && out > 0 && in % lanes == 0 && out % lanes == 0;
+}
+
+size_t winograd_packed_size(int64_t in, int64_t out) {
+  return static_cast<size_t>(kPositions * packed_stride(in, out));
+}
+
+void winograd_pack(const float* taps, int64_t in, int64_t out, float* packed) {
+  std::array<const float*, 9> matrices;
+  for (int64_t i = 0; i < 9; ++i) matrices[i] = taps + i * in * out;
+  const int64_t panels = padded(out) / winograd_panel();
+#pragma omp parallel for schedule(static)
+  for (int64_t panel = 0; panel < panels; ++panel) {
+    winograd_pack_panel(matrices.data(), in, out, panel, packed, packed_stride(in, out));
+  }
+}
+
+void winograd_forward(const WinogradShape& s, const float* x, const float* packed, const WinogradEpilogue& epilogue,
+                      float* y) {
+  const Forward run{{s.frames, s.height, s.width, s.in}, {s.frames, s.height, s.width, s.out}, x, packed, epilogue, y};
+  if (run.from.tiles() < kFewTiles * omp_get_max_threads()) return run.few_tiles();
+  run.many_tiles();
+}
+
+void winograd_weight_gradient(const WinogradShape& s, const float* x, const float* g, float* taps) {
+  const WinogradFrames from{s.frames, s.height, s.width, s.in}, to{s.frames, s.height, s.width, s.out};
+  const int64_t tiles = from.tiles(), row = padded(s.out), lanes = winograd_lanes(), panel = winograd_panel();
+  const int64_t chunk = tiles_at_once(kGradientBytes, s.in + row, tiles), sum_stride = position_stride(s.in * row);
+  const int64_t v_size = kPositions * in_panels(nullptr, chunk, s.in, lanes).position_stride;
+  const int64_t g_size = kPositions * in_panels(nullptr, chunk, s.out, panel).position_stride;
+  float* memory = scratch_floats(v_size + g_size + kPositions * sum_stride);
+  float* sums = memory + v_size + g_size;
+  std::array<float*, 9> matrices;
+  for (int64_t i = 0; i < 9; ++i) matrices[i] = taps + i * s.in * s.out;
+#pragma omp parallel
+  {
+#pragma omp for schedule(static)
+    for (int64_t p = 0; p < kPositions; ++p) std::fill_n(sums + p * sum_stride, sum_stride, 0.0f);
+    for (int64_t begin = 0; begin < tiles; begin += chunk) {
+      const int64_t count = std::min(chunk, tiles - begin);
+      const auto [first, end] = share(count);
+      const WinogradTiles v = in_panels(memory, count, s.in, lanes),
+                          d = in_panels(memory + v_size, count, s.out, panel);
+      winograd_input(from, x, begin + first, begin + end, from_tile(v, first));
+      winograd_output_gradient(to, g, begin + first, begin + end, from_tile(d, first));
+#pragma omp barrier
+#pragma omp for schedule(static)
+      for (int64_t p = 0; p < kPositions; ++p) {
+        winograd_gradient_products(count, s.in, row / panel, v.data + p * v.position_stride,
+                                   d.data + p * d.position_stride, sums + p * sum_stride);
+      }
+    }
+    const auto [first, end] = share(s.in);
+    winograd_unpack(sums, sum_stride, first, end, s.out, matrices.data());
+  }
+}
+
+}  // namespace convssm::ops
