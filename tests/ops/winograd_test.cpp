@@ -10,6 +10,7 @@
 #include "convssm/ops/conv_algorithm.h"
 #include "convssm/ops/isa.h"
 #include "convssm/ops/winograd_conv2d.h"
+#include "convssm/ops/winograd_int8.h"
 #include "tests/support.h"
 
 namespace convssm::ops::testing {
@@ -81,6 +82,42 @@ TEST(Winograd, TheEpilogueAddsAndActivates) {
   const auto wide = [](const at::Tensor& t) { return t.to(at::kDouble); };
   const at::Tensor sum = at::conv2d(wide(in.x), wide(in.weight), wide(in.bias), 1, 1) + wide(in.g);
   EXPECT_LT(relative(y, at::gelu(sum, "tanh")), 5e-6);
+}
+
+// What the 8-bit variant should compute: inputs cut off and rounded as documented, weights nearly exact.
+TEST(WinogradInt8, RoundsInputsToEightBitsAndNothingElseMuch) {
+  for (const std::string& isa : isa_names()) {
+    force_isa(isa);
+    for (const Case& c : kCases) {
+      if (!winograd_int8_takes(c.in, c.out)) continue;
+      const Inputs in(c);
+      const at::Tensor limits = at::linspace(0.5, 3, c.in), steps = (limits / 127).view({1, c.in, 1, 1});
+      const at::Tensor x = in.x.contiguous(at::MemoryFormat::ChannelsLast);
+      const at::Tensor taps = in.weight.permute({2, 3, 1, 0}).contiguous();
+      const auto packed = winograd_int8_pack(taps.data_ptr<float>(), c.in, c.out, limits.data_ptr<float>());
+      at::Tensor y = at::empty_like(in.g, at::MemoryFormat::ChannelsLast);
+      winograd_int8_forward({c.frames, c.height, c.width, c.in, c.out}, x.data_ptr<float>(), packed,
+                            {.bias = in.bias.data_ptr<float>()}, y.data_ptr<float>());
+      const at::Tensor rounded = at::clamp(at::round(in.x / steps), -127, 127) * steps;
+      const at::Tensor expected =
+          at::conv2d(rounded.to(at::kDouble), in.weight.to(at::kDouble), in.bias.to(at::kDouble), 1, 1);
+      EXPECT_LT(relative(y, expected), 0.004) << isa;
+      EXPECT_GT(relative(at::conv2d(x, in.weight, in.bias, 1, 1), expected), 0.01);  // rounding is really there
+    }
+  }
+  force_isa("");
+}
+
+// The largest inputs and weights of one sign: sums of 32 bits must not wrap around.
+TEST(WinogradInt8, TheWorstCaseDoesNotOverflow) {
+  const int64_t C = 512;
+  const at::Tensor x = at::full({1, 8, 8, C}, 1000.0), limits = at::full({C}, 1000.0);
+  const at::Tensor taps = at::ones({3, 3, C, 16});
+  const auto packed = winograd_int8_pack(taps.data_ptr<float>(), C, 16, limits.data_ptr<float>());
+  at::Tensor y = at::empty({1, 8, 8, 16});
+  winograd_int8_forward({1, 8, 8, C, 16}, x.data_ptr<float>(), packed, {}, y.data_ptr<float>());
+  EXPECT_NEAR(y[0][3][3][5].item<double>() / (9.0 * 1000 * C), 1, 1e-3);
+  EXPECT_NEAR(y[0][0][0][5].item<double>() / (4.0 * 1000 * C), 1, 1e-3);
 }
 
 TEST(Winograd, BytesDoNotDependOnThreads) {

@@ -1,0 +1,31 @@
+// The inner loops of F(4x4,3x3) in whole numbers: inputs of 8 bits, whose transforms are exact in 16; weights rounded
+// after their transform to as many bits as sums of 32 bits leave room for (about 12); everything else in float32.
+#pragma once
+
+#include <cstdint>
+
+#include "convssm/ops/winograd_kernels.h"
+
+namespace convssm::ops {
+
+constexpr int kInt8Levels = 127;  // inputs are rounded to -127 .. 127 steps
+
+// Weights of output panel `panel` to weights [36][panels][in/2][panel width][2], positions `in` * padded out apart, and
+// scales [36][padded out]. taps: 3x3 matrices [in][out].
+void winograd_int8_pack_panel(const float* const* taps, int64_t in, int64_t out, int64_t panel, int16_t* weights,
+                              float* scales);
+
+// Input tiles first..end, rounded to whole multiples of the channel's step (cut off beyond kInt8Levels), transformed to
+// rows [36][tiles][channels], positions `stride` apart.
+void winograd_int8_input(const WinogradFrames& frames, const float* x, int64_t first, int64_t end,
+                         const float* inverse_steps, int64_t stride, int16_t* to);
+
+// Products of one position: m [tiles][padded out] = scales * (v [tiles][in] * weights).
+void winograd_int8_products(int64_t tiles, int64_t in, int64_t panels, const int16_t* v, const int16_t* weights,
+                            const float* scales, float* m);
+
+// As winograd_output, for the points of this variant.
+void winograd_int8_output(const WinogradFrames& frames, const WinogradTiles& m, int64_t first, int64_t end,
+                          const WinogradEpilogue& epilogue, float* y);
+
+}  // namespace convssm::ops
