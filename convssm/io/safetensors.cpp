@@ -63,23 +63,33 @@ void check_layout(const Source& source, const SafetensorsHeader& header, uint64_
   }
 }
 
-void check_writable(std::span<const NamedArray> tensors, const Metadata& metadata) {
+void check_writable(std::span<const LazyArray> tensors, const Metadata& metadata) {
   std::unordered_set<std::string_view> seen;
-  for (const auto& [name, array] : tensors) {
+  for (const auto& [name, info, make] : tensors) {
     if (!is_utf8(name)) fail(ErrorKind::usage, "[write_safetensors] the name {} is not UTF-8", in_quotes(name));
     if (name == "__metadata__") fail(ErrorKind::usage, "[write_safetensors] no tensor can be named '__metadata__'");
     if (!seen.insert(name).second)
       fail(ErrorKind::usage, "[write_safetensors] two tensors are named {}", in_quotes(name));
-    if (safetensors_code(array.dtype()).empty()) {
+    if (safetensors_code(info.dtype).empty()) {
       fail(ErrorKind::usage,
            "[write_safetensors] {} is {}, which the format does not have: convert it to c64 or use npz",
-           in_quotes(name), dtype_name(array.dtype()));
+           in_quotes(name), dtype_name(info.dtype));
     }
   }
   for (const auto& [key, value] : metadata) {
     if (!is_utf8(key) || !is_utf8(value))
       fail(ErrorKind::usage, "[write_safetensors] metadata {} is not UTF-8", in_quotes(key));
   }
+}
+
+void write_tensor(AtomicFile& file, const LazyArray& tensor) {
+  const Array array = tensor.make();
+  if (array.dtype() != tensor.info.dtype || array.shape() != tensor.info.shape) {
+    fail(ErrorKind::usage, "[stream_safetensors] {} was announced as {} {}, but {} {} was made", in_quotes(tensor.name),
+         dtype_name(tensor.info.dtype), shape_text(tensor.info.shape), dtype_name(array.dtype()),
+         shape_text(array.shape()));
+  }
+  file.write(array.bytes().data(), array.byte_count());
 }
 
 }  // namespace
@@ -108,6 +118,14 @@ Array SafetensorsFile::read(const std::string& name) const {
 }
 
 void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata) {
+  std::vector<LazyArray> made;
+  for (const auto& [name, array] : tensors) {
+    made.push_back({name, {array.dtype(), array.shape()}, [shared = array] { return shared; }});
+  }
+  stream_safetensors(path, made, metadata);
+}
+
+void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata) {
   check_writable(tensors, metadata);
   const std::string header = format_safetensors_header(tensors, metadata);
   if (header.size() > max_safetensors_header) {
@@ -118,7 +136,7 @@ void write_safetensors(const std::string& path, std::span<const NamedArray> tens
   AtomicFile file(path);
   file.write(&length, sizeof length);
   file.write(header.data(), header.size());
-  for (const NamedArray& tensor : tensors) file.write(tensor.array.bytes().data(), tensor.array.byte_count());
+  for (const LazyArray& tensor : tensors) write_tensor(file, tensor);
   file.commit();
 }
 

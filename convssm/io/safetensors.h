@@ -4,6 +4,7 @@
 // Format: https://github.com/huggingface/safetensors#format
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -55,5 +56,15 @@ class SafetensorsFile {
 // Writes the tensors in the given order, whole or not at all. Error(usage) for names that are not unique or not UTF-8,
 // and for c128, which the format does not have.
 void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata = {});
+
+// An array that is made when it is its turn to be written, and dropped after.
+struct LazyArray {
+  std::string name;
+  ArrayInfo info;
+  std::function<Array()> make;
+};
+
+// The same file in the memory of its largest tensor.
+void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata = {});
 
 }  // namespace convssm::io

@@ -198,15 +198,15 @@ SafetensorsHeader parse_safetensors_header(const std::string& name, std::string_
   return events.take();
 }
 
-std::string format_safetensors_header(std::span<const NamedArray> tensors, const Metadata& metadata) {
+std::string format_safetensors_header(std::span<const LazyArray> tensors, const Metadata& metadata) {
   const auto text = [](const std::string& value) { return Json(value).dump(); };
   std::string header = "{";
   if (!metadata.empty()) header += fmt::format("\"{}\":{},", metadata_key, Json(metadata).dump());
   uint64_t offset = 0;
-  for (const auto& [name, array] : tensors) {
-    const uint64_t end = offset + array.byte_count();
+  for (const auto& [name, info, make] : tensors) {
+    const uint64_t end = offset + checked_byte_count(info.shape, dtype_size(info.dtype)).value();
     header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", text(name),
-                          safetensors_code(array.dtype()), fmt::join(array.shape(), ","), offset, end);
+                          safetensors_code(info.dtype), fmt::join(info.shape, ","), offset, end);
     offset = end;
   }
   if (header.back() == ',') header.pop_back();

@@ -20,6 +20,6 @@ std::string_view safetensors_code(DType dtype);
 SafetensorsHeader parse_safetensors_header(const std::string& name, std::string_view text);
 
 // The header for these tensors, padded with spaces so that the data begins at a multiple of 8.
-std::string format_safetensors_header(std::span<const NamedArray> tensors, const Metadata& metadata);
+std::string format_safetensors_header(std::span<const LazyArray> tensors, const Metadata& metadata);
 
 }  // namespace convssm::io

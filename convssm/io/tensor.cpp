@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "convssm/base/error.h"
-#include "convssm/io/safetensors.h"
 
 namespace convssm::io {
 namespace {
@@ -48,10 +47,14 @@ Array to_array(const at::Tensor& tensor) {
   return array;
 }
 
+LazyArray lazy_array(std::string name, const at::Tensor& tensor) {
+  return {std::move(name), {dtype_of_tensor(tensor), tensor.sizes().vec()}, [tensor] { return to_array(tensor); }};
+}
+
 void save_tensors(const std::string& path, const NamedTensors& tensors) {
-  std::vector<NamedArray> arrays;
-  for (const auto& [name, tensor] : tensors) arrays.push_back({name, to_array(tensor)});
-  write_safetensors(path, arrays);
+  std::vector<LazyArray> arrays;
+  for (const auto& [name, tensor] : tensors) arrays.push_back(lazy_array(name, tensor));
+  stream_safetensors(path, arrays);
 }
 
 NamedTensors load_tensors(const std::string& path) {

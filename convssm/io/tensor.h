@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convssm/io/array.h"
+#include "convssm/io/safetensors.h"
 
 namespace convssm::io {
 
@@ -16,6 +17,9 @@ at::Tensor to_tensor(const Array& array);
 
 // A copy of the values in C order, from any device and layout.
 Array to_array(const at::Tensor& tensor);
+
+// The tensor for stream_safetensors: it is copied when it is written.
+LazyArray lazy_array(std::string name, const at::Tensor& tensor);
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 

@@ -48,11 +48,11 @@ std::string examine(const std::string& folder, int64_t step, CheckpointRecord& r
 
 }  // namespace
 
-void write_checkpoint(const std::string& folder, int64_t step, const std::vector<io::NamedArray>& tensors,
+void write_checkpoint(const std::string& folder, int64_t step, const std::vector<io::LazyArray>& tensors,
                       const io::Metadata& metadata, const nlohmann::json& extras) {
   make_folder(folder);
   const std::string base = base_path(folder, step);
-  io::write_safetensors(base + ".safetensors", tensors, metadata);
+  io::stream_safetensors(base + ".safetensors", tensors, metadata);
   const nlohmann::json json = {
       {"format", 1}, {"step", step}, {"checksum", io::file_checksum(base + ".safetensors")}, {"extras", extras}};
   replace_file(base + ".json", json.dump(1) + "\n");

@@ -19,7 +19,7 @@ struct CheckpointRecord {
 };
 
 // Writes a checkpoint. `tensors` are named as in the file, `metadata` goes into its header.
-void write_checkpoint(const std::string& folder, int64_t step, const std::vector<io::NamedArray>& tensors,
+void write_checkpoint(const std::string& folder, int64_t step, const std::vector<io::LazyArray>& tensors,
                       const io::Metadata& metadata, const nlohmann::json& extras);
 
 // The newest checkpoint whose checksum holds; a damaged one is passed over with a loud warning. Error(data) if there is

@@ -58,9 +58,9 @@ std::string file_of(const std::string& path, int64_t step) {
 
 }  // namespace
 
-std::vector<io::NamedArray> model_arrays(const Model& model) {
-  std::vector<io::NamedArray> arrays;
-  for (const auto& [name, value] : named_values(model)) arrays.push_back({name, io::to_array(value)});
+std::vector<io::LazyArray> model_arrays(const Model& model) {
+  std::vector<io::LazyArray> arrays;
+  for (const auto& [name, value] : named_values(model)) arrays.push_back(io::lazy_array(name, value));
   return arrays;
 }
 
@@ -86,7 +86,7 @@ void load_arrays(Model& model, const io::SafetensorsFile& file) {
 }
 
 void save_model(const std::string& path, const Model& model, const ModelRecipe& recipe) {
-  io::write_safetensors(path, model_arrays(model), recipe_metadata(recipe));
+  io::stream_safetensors(path, model_arrays(model), recipe_metadata(recipe));
 }
 
 LoadedModel load_model(const std::string& path, int64_t step, const nlohmann::json& core_changes) {

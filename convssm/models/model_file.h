@@ -19,8 +19,8 @@ struct ModelRecipe {
   int64_t step = 0;       // of training
 };
 
-// Parameters and buffers as `model.<name>`, in float32 on the CPU.
-std::vector<io::NamedArray> model_arrays(const Model& model);
+// Parameters and buffers as `model.<name>`.
+std::vector<io::LazyArray> model_arrays(const Model& model);
 io::Metadata recipe_metadata(const ModelRecipe& recipe);
 
 // Fills the parameters and buffers of `model`; Error(data) names the first that is missing or has another shape.

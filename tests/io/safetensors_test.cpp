@@ -58,6 +58,34 @@ TEST(Safetensors, EdgeCasesSurvive) {
   EXPECT_TRUE(SafetensorsFile(folder.path("none")).names().empty());
 }
 
+TEST(Safetensors, StreamedArraysAreTheSameFileAndOneAtATime) {
+  const ScratchFolder folder;
+  const auto arrays = samples_without(DType::c128);
+  write_safetensors(folder.path("whole"), arrays, {{"a", "b"}});
+  std::vector<std::weak_ptr<std::byte[]>> made;
+  std::vector<LazyArray> lazy;
+  for (const auto& [name, array] : arrays) {
+    const auto make = [&made, source = array] {
+      for (const auto& before : made) EXPECT_TRUE(before.expired());
+      Array copy(source.dtype(), source.shape());
+      std::ranges::copy(source.bytes(), copy.bytes().begin());
+      made.push_back(copy.storage());
+      return copy;
+    };
+    lazy.push_back({name, {array.dtype(), array.shape()}, make});
+  }
+  stream_safetensors(folder.path("streamed"), lazy, {{"a", "b"}});
+  EXPECT_EQ(read_text(folder.path("streamed")), read_text(folder.path("whole")));
+}
+
+TEST(Safetensors, AStreamedArrayOfAnotherShapeLeavesNoFile) {
+  const ScratchFolder folder;
+  const std::vector<LazyArray> lazy = {{"a", {DType::f32, {2}}, [] { return make_array<float>({3}, {1, 2, 3}); }}};
+  expect_error(ErrorKind::usage, "announced as f32 [2], but f32 [3]",
+               [&] { stream_safetensors(folder.path("a"), lazy); });
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(Safetensors, DataBeginsAtAMultipleOfEight) {
   const ScratchFolder folder;
   for (const char* name : {"a", "ab", "abc", "abcd", "abcde"}) {

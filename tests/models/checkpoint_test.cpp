@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "convssm/io/tensor.h"
 #include "convssm/models/model_file.h"
 #include "convssm/models/registry.h"
 #include "tests/base/scratch_folder.h"
@@ -24,7 +25,7 @@ const nlohmann::json kOptions = {{"name", "pixel"},
 const nlohmann::json kFrames = {{"channels", 1}, {"height", 8}, {"width", 8}, {"low", 0}, {"high", 255}};
 
 void write(const std::string& folder, int64_t step) {
-  write_checkpoint(folder, step, {{"x", io::make_array<float>({1}, {static_cast<float>(step)})}}, {{"a", "b"}},
+  write_checkpoint(folder, step, {io::lazy_array("x", at::full({1}, static_cast<float>(step)))}, {{"a", "b"}},
                    {{"note", step}});
 }
 
@@ -86,7 +87,7 @@ TEST(ModelFile, SaysWhatIsWrong) {
   const auto model = make_model(kOptions, {1, 8, 8});
   expect_error([&] { load_model(scratch.path("none")); }, {"no such run or model"});
   expect_error([&] { load_model(scratch.path("")); }, {"not a run folder", "checkpoints"});
-  io::write_safetensors(scratch.path("bare.safetensors"), model_arrays(*model));
+  io::stream_safetensors(scratch.path("bare.safetensors"), model_arrays(*model));
   expect_error([&] { load_model(scratch.path("bare.safetensors")); }, {"not a model of convssm", "header"});
   nlohmann::json wider = kOptions;
   wider["core"]["features"] = 12;
@@ -94,7 +95,7 @@ TEST(ModelFile, SaysWhatIsWrong) {
   expect_error([&] { load_model(scratch.path("other.safetensors")); }, {"shape", "another model"});
   io::Metadata future = recipe_metadata({kOptions, kFrames, {}, 0});
   future["format"] = "2";
-  io::write_safetensors(scratch.path("future.safetensors"), model_arrays(*model), future);
+  io::stream_safetensors(scratch.path("future.safetensors"), model_arrays(*model), future);
   expect_error([&] { load_model(scratch.path("future.safetensors")); }, {"format 2", "knows 1"});
 }
 
