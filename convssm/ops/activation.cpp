@@ -39,10 +39,9 @@ void run_backward(Activation activation, const at::Tensor& x, const at::Tensor& 
 // Without y: activation(x). The argument of the activation is what the backward needs.
 struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const c10::optional<at::Tensor>& y_in,
-                            int64_t activation) {
+                            int64_t activation, bool keep) {
     const at::Tensor x = channels_together(x_in);
     const at::Tensor y = y_in ? channels_together(*y_in) : at::Tensor();
-    const bool keep = y.defined() && (x_in.requires_grad() || y_in->requires_grad());
     at::Tensor sum = keep ? at::empty_like(x) : at::Tensor();
     at::Tensor out = at::empty_like(x);
     const auto kind = static_cast<Activation>(activation);
@@ -63,7 +62,7 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
     at::Tensor x = ctx->get_saved_variables()[0];
     if (at::GradMode::is_enabled() && !added) {
       const auto plain = [kind](const variable_list& inputs) { return activate_plain(inputs[0], kind); };
-      return {differentiable_gradients({x}, grads[0], plain)[0], at::Tensor(), at::Tensor()};
+      return {differentiable_gradients({x}, grads[0], plain)[0], at::Tensor(), at::Tensor(), at::Tensor()};
     }
     require("add_activate", !at::GradMode::is_enabled(), "has no second derivative; use activate(x + y)");
     x = channels_together(x);
@@ -74,7 +73,7 @@ struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
     } else {
       run_backward<double>(kind, x, g, out);
     }
-    return {out, added ? out : at::Tensor(), at::Tensor()};
+    return {out, added ? out : at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -109,7 +108,7 @@ Activation parse_activation(const std::string& text) {
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   require("activate", x.defined() && x.is_floating_point(), "x must be a floating-point tensor");
   if (!has_kernels(x)) return activate_plain(x, activation);
-  return ActivateFunction::apply(x, c10::optional<at::Tensor>(), static_cast<int64_t>(activation));
+  return ActivateFunction::apply(x, c10::optional<at::Tensor>(), static_cast<int64_t>(activation), false);
 }
 
 at::Tensor add_activate(const at::Tensor& x, const at::Tensor& y, Activation activation) {
@@ -117,7 +116,8 @@ at::Tensor add_activate(const at::Tensor& x, const at::Tensor& y, Activation act
   require_shape("add_activate", "y", y, x.sizes());
   require_like("add_activate", "y", y, x);
   if (!has_kernels(x)) return activate_plain(x + y, activation);
-  return ActivateFunction::apply(x, c10::optional<at::Tensor>(y), static_cast<int64_t>(activation));
+  return ActivateFunction::apply(x, c10::optional<at::Tensor>(y), static_cast<int64_t>(activation),
+                                 gradients_wanted({x, y}));
 }
 
 at::Tensor activate_plain(const at::Tensor& x, Activation activation) {

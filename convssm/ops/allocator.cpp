@@ -79,18 +79,21 @@ class BlockCache {
   }
 
  private:
+  // A free block of this size or up to a quarter larger.
   void* reuse(size_t size) {
-    const auto found = free_.find(size);
-    if (found == free_.end() || found->second.empty()) return nullptr;
+    auto found = free_.lower_bound(size);
+    if (found == free_.end() || found->first > size + size / 4) return nullptr;
     void* block = found->second.back();
+    statistics_.cached -= found->first;
     found->second.pop_back();
-    statistics_.cached -= size;
+    if (found->second.empty()) free_.erase(found);
     return block;
   }
 
   // Blocks of sizes that are no longer asked for must not fill the memory.
   void* map_new(size_t size) {
-    if (statistics_.used + statistics_.cached + size > total_memory() / 2) release_locked();
+    const bool short_of_memory = statistics_.cached > 0 && available_memory() < size + total_memory() / 8;
+    if (short_of_memory) release_locked();
     void* block = map_block(size);
     if (block == nullptr) {
       release_locked();

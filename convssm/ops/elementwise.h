@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 
 namespace convssm::ops {
 
 // Whether our kernels take this tensor: float32 or float64 on the CPU.
 bool has_kernels(const at::Tensor& x);
+
+// Whether an operation on these will be differentiated. Asked before Function::apply, which turns gradients off.
+bool gradients_wanted(std::initializer_list<at::Tensor> inputs);
 
 // Dense memory whose channels (axis 1) lie together: channels_last for frames, plain for [N,C].
 at::Tensor channels_together(const at::Tensor& x);

@@ -18,19 +18,32 @@ HWY_BEFORE_NAMESPACE();
 namespace convssm::ops {
 namespace HWY_NAMESPACE {
 
-// Per-channel sums over pixels of term(d, pixel row, c), in short runs of T, collected in double.
-template <typename T, class Term>
-HWY_INLINE void channel_sums(int64_t pixels, int64_t channels, T* run, double* sums, const Term& term) {
-  constexpr int64_t kRun = 32;
-  std::fill(sums, sums + channels, 0.0);
+constexpr int64_t kRun = 32;    // pixels summed in T before the sums go to double
+constexpr int64_t kAtOnce = 4;  // pixels summed in registers before the sums go to memory
+
+// Adds step's two terms over pixels [first,end) to the rows `a` and `b`. step(d, i, c, x, y) adds those of value i, which
+// is of channel c, to x and y.
+template <int64_t pixels, typename T, class Step>
+HWY_INLINE void add_pixels(int64_t first, int64_t channels, T* a, T* b, const Step& step) {
+  for_channels<T>(channels, [&](auto d, int64_t c) HWY_ATTR {
+    auto x = hn::LoadU(d, a + c), y = hn::LoadU(d, b + c);
+    for (int64_t p = 0; p < pixels; ++p) step(d, (first + p) * channels + c, c, x, y);
+    hn::StoreU(x, d, a + c);
+    hn::StoreU(y, d, b + c);
+  });
+}
+
+// Per-channel sums over pixels of step's two terms, in short runs of T, collected in double. `runs`: 2 * channels.
+template <typename T, class Step>
+HWY_INLINE void channel_sums(int64_t pixels, int64_t channels, T* runs, double* sums, const Step& step) {
+  std::fill(sums, sums + 2 * channels, 0.0);
   for (int64_t first = 0; first < pixels; first += kRun) {
-    std::fill(run, run + channels, T{0});
-    for (int64_t p = first; p < std::min(pixels, first + kRun); ++p) {
-      for_channels<T>(channels, [&](auto d, int64_t c) HWY_ATTR {
-        hn::StoreU(hn::Add(hn::LoadU(d, run + c), term(d, p * channels + c, c)), d, run + c);
-      });
-    }
-    for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(run[c]);
+    std::fill(runs, runs + 2 * channels, T{0});
+    const int64_t end = std::min(pixels, first + kRun);
+    int64_t p = first;
+    for (; p + kAtOnce <= end; p += kAtOnce) add_pixels<kAtOnce>(p, channels, runs, runs + channels, step);
+    for (; p < end; ++p) add_pixels<1>(p, channels, runs, runs + channels, step);
+    for (int64_t c = 0; c < 2 * channels; ++c) sums[c] += static_cast<double>(runs[c]);
   }
 }
 
@@ -40,23 +53,40 @@ inline double group_sum(const double* sums, int64_t group, int64_t width) {
   return total;
 }
 
-// mean and rstd of every group.
+// About the mean of every group: that of some pixels, for each of its channels.
+template <typename T>
+void sample_means(const GroupNormFrame<T>& f, T* means) {
+  constexpr int64_t kSamples = 16;
+  const int64_t width = f.channels / f.groups, step = std::max<int64_t>(f.pixels / kSamples, 1);
+  for (int64_t group = 0; group < f.groups; ++group) {
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t p = 0; p < f.pixels; p += step, count += width) {
+      for (int64_t c = 0; c < width; ++c) sum += static_cast<double>(f.x[p * f.channels + group * width + c]);
+    }
+    std::fill(means + group * width, means + (group + 1) * width, static_cast<T>(sum / static_cast<double>(count)));
+  }
+}
+
+// mean and rstd of every group in one pass. Squares are summed around an estimate of the mean, so that a large one costs
+// no digits, and corrected in double: s of n pixels miss the mean by at most sqrt(n/s) standard deviations.
 template <typename T>
 void statistics(const GroupNormFrame<T>& f, double* sums) {
   const int64_t width = f.channels / f.groups;
   const double count = static_cast<double>(width * f.pixels);
-  T* run = f.scratch;
-  T* means = f.scratch + f.channels;
-  channel_sums(f.pixels, f.channels, run, sums,
-               [&](auto d, int64_t i, int64_t) HWY_ATTR { return hn::LoadU(d, f.x + i); });
-  for (int64_t group = 0; group < f.groups; ++group) f.mean[group] = group_sum(sums, group, width) / count;
-  for (int64_t c = 0; c < f.channels; ++c) means[c] = static_cast<T>(f.mean[c / width]);
-  channel_sums(f.pixels, f.channels, run, sums, [&](auto d, int64_t i, int64_t c) HWY_ATTR {
-    const auto centred = hn::Sub(hn::LoadU(d, f.x + i), hn::LoadU(d, means + c));
-    return hn::Mul(centred, centred);
+  T* shift = f.scratch;
+  T* runs = f.scratch + 2 * f.channels;
+  sample_means(f, shift);
+  channel_sums(f.pixels, f.channels, runs, sums, [&](auto d, int64_t i, int64_t c, auto& sum, auto& squares) HWY_ATTR {
+    const auto x = hn::Sub(hn::LoadU(d, f.x + i), hn::LoadU(d, shift + c));
+    sum = hn::Add(sum, x);
+    squares = hn::MulAdd(x, x, squares);
   });
   for (int64_t group = 0; group < f.groups; ++group) {
-    f.rstd[group] = 1.0 / std::sqrt(group_sum(sums, group, width) / count + f.eps);
+    const double offset = group_sum(sums, group, width) / count;
+    const double square = group_sum(sums + f.channels, group, width) / count;
+    f.mean[group] = static_cast<double>(shift[group * width]) + offset;
+    f.rstd[group] = 1.0 / std::sqrt(std::max(square - offset * offset, 0.0) + f.eps);
   }
 }
 
@@ -90,27 +120,27 @@ void forward(const GroupNormFrame<T>& f) {
 
 // Writes dz = g * activation'(z) to out, sums it and dz * (x - mean) per channel.
 template <Activation activation, typename T>
-void backward_sums(const GroupNormBackwardFrame<T>& f, double* dz_sums, double* dz_x_sums) {
+void backward_sums(const GroupNormBackwardFrame<T>& f) {
   T* means = f.scratch;
   T* scale = f.scratch + f.channels;
-  T* run = f.scratch + 2 * f.channels;
+  T* runs = f.scratch + 2 * f.channels;
   spread(f, means, scale);
-  channel_sums(f.pixels, f.channels, run, dz_sums, [&](auto d, int64_t i, int64_t c) HWY_ATTR {
+  channel_sums(f.pixels, f.channels, runs, f.sums, [&](auto d, int64_t i, int64_t c, auto& sum, auto& by_x) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, f.x + i), hn::LoadU(d, means + c));
     const auto slope = activation_slope<activation>(d, affine(d, f, centred, scale, c));
     const auto dz = hn::Mul(hn::LoadU(d, f.g + i), slope);
     hn::StoreU(dz, d, f.out + i);
-    return dz;
-  });
-  channel_sums(f.pixels, f.channels, run, dz_x_sums, [&](auto d, int64_t i, int64_t c) HWY_ATTR {
-    return hn::Mul(hn::LoadU(d, f.out + i), hn::Sub(hn::LoadU(d, f.x + i), hn::LoadU(d, means + c)));
+    sum = hn::Add(sum, dz);
+    by_x = hn::MulAdd(dz, centred, by_x);
   });
 }
 
 // dx = rstd (w dz - A/n - xhat B/n) with A = sum of w dz and B = sum of w dz xhat over the group of n values.
 // `means` and `scale` are left by backward_sums.
 template <typename T>
-void backward_result(const GroupNormBackwardFrame<T>& f, const double* dz_sums, const double* dz_x_sums) {
+void backward_result(const GroupNormBackwardFrame<T>& f) {
+  const double* dz_sums = f.sums;
+  const double* dz_x_sums = f.sums + f.channels;
   const int64_t width = f.channels / f.groups;
   const double n = static_cast<double>(width * f.pixels);
   const T* means = f.scratch;
@@ -141,17 +171,15 @@ void backward_result(const GroupNormBackwardFrame<T>& f, const double* dz_sums, 
 
 template <typename T>
 void forward_any(const GroupNormFrame<T>& f) {
-  std::vector<double> sums(f.channels);
+  std::vector<double> sums(2 * f.channels);
   statistics(f, sums.data());
   with_activation(f.activation, [&](auto activation) { forward<activation()>(f); });
 }
 
 template <typename T>
 void backward_any(const GroupNormBackwardFrame<T>& f) {
-  double* dz_sums = f.sums;
-  double* dz_x_sums = f.sums + f.channels;
-  with_activation(f.activation, [&](auto activation) { backward_sums<activation()>(f, dz_sums, dz_x_sums); });
-  backward_result(f, dz_sums, dz_x_sums);
+  with_activation(f.activation, [&](auto activation) { backward_sums<activation()>(f); });
+  backward_result(f);
 }
 
 void GroupNormFloat(const GroupNormFrame<float>& f) { forward_any(f); }

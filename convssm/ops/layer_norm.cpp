@@ -49,14 +49,13 @@ void run_backward(const at::Tensor& x, const at::Tensor& g, const at::Tensor& we
   });
 }
 
-// Without y: LayerNorm(x). The sum is what the backward needs; statistics are found again, a row at a time.
+// Without y: LayerNorm(x). The sum is what the backward needs, kept if there will be one; statistics are found again, a
+// row at a time.
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const c10::optional<at::Tensor>& y_in,
-                            const at::Tensor& weight, const at::Tensor& bias) {
+                            const at::Tensor& weight, const at::Tensor& bias, bool keep) {
     const at::Tensor x = channels_together(x_in), w = weight.contiguous(), b = bias.contiguous();
     const at::Tensor y = y_in ? channels_together(*y_in) : at::Tensor();
-    const bool keep = y.defined() &&
-                      (x_in.requires_grad() || y_in->requires_grad() || weight.requires_grad() || bias.requires_grad());
     at::Tensor sum = keep ? at::empty_like(x) : at::Tensor();
     at::Tensor out = at::empty_like(x);
     if (x.scalar_type() == at::kFloat) {
@@ -76,7 +75,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
       require("add_layer_norm", !added, "has no second derivative; use layer_norm(x + y)");
       const auto plain = [](const variable_list& in) { return layer_norm_plain(in[0], in[1], in[2]); };
       const auto found = differentiable_gradients(saved, grads[0], plain);
-      return {found[0], at::Tensor(), found[1], found[2]};
+      return {found[0], at::Tensor(), found[1], found[2], at::Tensor()};
     }
     const at::Tensor x = channels_together(saved[0]), g = channels_together(grads[0]), w = saved[1].contiguous();
     at::Tensor out = at::empty_like(x);
@@ -87,7 +86,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
       run_backward<double>(x, g, w, out, partial);
     }
     const at::Tensor sums = partial.sum(0).to(x.scalar_type());
-    return {out, added ? out : at::Tensor(), sums[0], sums[1]};
+    return {out, added ? out : at::Tensor(), sums[0], sums[1], at::Tensor()};
   }
 };
 
@@ -105,7 +104,7 @@ void check(const char* operation, const at::Tensor& x, const at::Tensor& weight,
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   check("layer_norm", x, weight, bias);
   if (!has_kernels(x)) return layer_norm_plain(x, weight, bias);
-  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(), weight, bias);
+  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(), weight, bias, false);
 }
 
 at::Tensor add_layer_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& bias) {
@@ -113,7 +112,8 @@ at::Tensor add_layer_norm(const at::Tensor& x, const at::Tensor& y, const at::Te
   require_shape("add_layer_norm", "y", y, x.sizes());
   require_like("add_layer_norm", "y", y, x);
   if (!has_kernels(x)) return layer_norm_plain(x + y, weight, bias);
-  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(y), weight, bias);
+  const bool keep = gradients_wanted({x, y, weight, bias});
+  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(y), weight, bias, keep);
 }
 
 at::Tensor layer_norm_plain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

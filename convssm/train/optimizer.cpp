@@ -1,23 +1,17 @@
 #include "convssm/train/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <cmath>
 
 #include "convssm/base/error.h"
 #include "convssm/io/tensor.h"
+#include "convssm/ops/adamw.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::train {
 namespace {
-
-using ParamState = torch::optim::AdamWParamState;
-
-torch::optim::AdamWOptions adamw_options(const TrainOptions& o) {
-  return torch::optim::AdamWOptions(o.lr).betas({o.beta1, o.beta2}).eps(o.eps).weight_decay(o.weight_decay);
-}
-
-std::string key_of(const at::Tensor& parameter) { return c10::guts::to_string(parameter.unsafeGetTensorImpl()); }
 
 at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, const at::Tensor& like) {
   const at::Tensor found = io::to_tensor(file.read(name));
@@ -30,55 +24,54 @@ at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, c
 
 }  // namespace
 
-Optimizer::Optimizer(models::Model& model, const TrainOptions& options)
-    : adamw_(model.parameters(), adamw_options(options)) {
-  for (const auto& item : model.named_parameters()) parameters_.emplace_back(item.key(), item.value());
+Optimizer::Optimizer(models::Model& model, const TrainOptions& options) : options_(options) {
+  for (const auto& item : model.named_parameters()) slots_.push_back({item.key(), item.value(), {}, {}});
 }
 
-ParamState* Optimizer::state_of(const at::Tensor& parameter) const {
-  const auto found = adamw_.state().find(key_of(parameter));
-  return found == adamw_.state().end() ? nullptr : static_cast<ParamState*>(found->second.get());
+void Optimizer::clear_gradients() {
+  for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
 }
 
-void Optimizer::zero_gradients() { adamw_.zero_grad(); }
-
-void Optimizer::update(double lr) {
-  static_cast<torch::optim::AdamWOptions&>(adamw_.param_groups()[0].options()).lr(lr);
-  adamw_.step();
-}
-
-std::vector<io::NamedArray> Optimizer::arrays() const {
-  std::vector<io::NamedArray> arrays;
-  int64_t updates = 0;
-  for (const auto& [name, parameter] : parameters_) {
-    const ParamState* state = state_of(parameter);
-    if (state == nullptr) continue;
-    updates = state->step();
-    arrays.push_back({"optimizer." + name + ".m", io::to_array(state->exp_avg())});
-    arrays.push_back({"optimizer." + name + ".v", io::to_array(state->exp_avg_sq())});
+void Optimizer::update(double lr, double scale) {
+  const at::NoGradGuard no_grad;
+  const ops::AdamWStep step{lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay, ++updates_};
+  for (Slot& slot : slots_) {
+    if (!slot.parameter.grad().defined()) continue;
+    if (!slot.m.defined()) {
+      slot.m = at::zeros_like(slot.parameter);
+      slot.v = at::zeros_like(slot.parameter);
+    }
+    ops::adamw_(slot.parameter, slot.parameter.grad().contiguous(), slot.m, slot.v, step, scale);
+    torch::autograd::impl::bump_version(slot.parameter);  // whoever keeps something for a version sees the change
   }
-  arrays.push_back({"optimizer.updates", io::make_array<int64_t>({1}, {updates})});
+}
+
+std::vector<io::LazyArray> Optimizer::arrays() const {
+  std::vector<io::LazyArray> arrays;
+  for (const Slot& slot : slots_) {
+    if (updates_ == 0) break;
+    const auto or_zero = [&](const at::Tensor& x) { return x.defined() ? x : at::zeros_like(slot.parameter); };
+    arrays.push_back(io::lazy_array("optimizer." + slot.name + ".m", or_zero(slot.m)));
+    arrays.push_back(io::lazy_array("optimizer." + slot.name + ".v", or_zero(slot.v)));
+  }
+  arrays.push_back(io::lazy_array("optimizer.updates", at::full({1}, updates_, at::kLong)));
   return arrays;
 }
 
 void Optimizer::load(const io::SafetensorsFile& file) {
-  const io::Array updates = file.read("optimizer.updates");
-  adamw_.state().clear();
-  if (updates.values<int64_t>()[0] == 0) return;
-  for (const auto& [name, parameter] : parameters_) {
-    auto state = std::make_unique<ParamState>();
-    state->step(updates.values<int64_t>()[0]);
-    state->exp_avg(read_like(file, "optimizer." + name + ".m", parameter));
-    state->exp_avg_sq(read_like(file, "optimizer." + name + ".v", parameter));
-    adamw_.state()[key_of(parameter)] = std::move(state);
+  updates_ = file.read("optimizer.updates").values<int64_t>()[0];
+  for (Slot& slot : slots_) {
+    slot.m = slot.v = at::Tensor();
+    if (updates_ == 0) continue;
+    slot.m = read_like(file, "optimizer." + slot.name + ".m", slot.parameter);
+    slot.v = read_like(file, "optimizer." + slot.name + ".v", slot.parameter);
   }
 }
 
 double gradient_norm(const models::Model& model) {
   double sum = 0;
   for (const at::Tensor& p : model.parameters()) {
-    if (!p.grad().defined()) continue;
-    sum += at::sum(at::square(p.grad()), at::kDouble).item<double>();
+    if (p.grad().defined()) sum += ops::square_sum(p.grad());
   }
   return std::sqrt(sum);
 }
@@ -96,12 +89,6 @@ std::string first_bad_gradient(const models::Model& model) {
     if (gradient.defined() && !at::isfinite(gradient).all().item<bool>()) return item.key();
   }
   return "";
-}
-
-void scale_gradients(models::Model& model, double factor) {
-  for (const at::Tensor& p : model.parameters()) {
-    if (p.grad().defined()) p.mutable_grad().mul_(factor);
-  }
 }
 
 }  // namespace convssm::train

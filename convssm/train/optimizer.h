@@ -1,9 +1,7 @@
-// AdamW on all parameters of a model, with its moments as arrays of a checkpoint. Decay is decoupled:
-//   p -= lr (m_hat / (sqrt(v_hat) + eps) + weight_decay p)
+// AdamW (ops/adamw.h) on all parameters of a model, with its moments as arrays of a checkpoint.
 #pragma once
 
-#include <torch/optim/adamw.h>
-
+#include <string>
 #include <vector>
 
 #include "convssm/io/safetensors.h"
@@ -16,18 +14,23 @@ class Optimizer {
  public:
   Optimizer(models::Model& model, const TrainOptions& options);
 
-  void zero_gradients();
-  void update(double lr);
+  void clear_gradients();
+
+  // Parameters without a gradient stay as they are. `scale` multiplies the gradients.
+  void update(double lr, double scale = 1);
 
   // `optimizer.<parameter>.m` and `.v`, and `optimizer.updates`.
-  std::vector<io::NamedArray> arrays() const;
+  std::vector<io::LazyArray> arrays() const;
   void load(const io::SafetensorsFile& file);
 
  private:
-  torch::optim::AdamWParamState* state_of(const at::Tensor& parameter) const;  // nullptr before the first update
-
-  std::vector<std::pair<std::string, at::Tensor>> parameters_;
-  mutable torch::optim::AdamW adamw_;
+  struct Slot {
+    std::string name;
+    at::Tensor parameter, m, v;  // moments are undefined before the first update
+  };
+  std::vector<Slot> slots_;
+  TrainOptions options_;
+  int64_t updates_ = 0;
 };
 
 // The norm of all gradients together; infinity or NaN if one of them holds such a value.
@@ -38,8 +41,5 @@ std::string first_bad_gradient(const models::Model& model);
 
 // The same for the parameters themselves.
 std::string first_bad_parameter(const models::Model& model);
-
-// Scales all gradients.
-void scale_gradients(models::Model& model, double factor);
 
 }  // namespace convssm::train

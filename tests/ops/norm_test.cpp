@@ -8,6 +8,7 @@
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
 #include "convssm/ops/isa.h"
+#include "convssm/ops/memory_meter.h"
 #include "tests/support.h"
 
 namespace convssm::ops::testing {
@@ -120,6 +121,19 @@ TEST(GroupNorm, ALargeMeanDoesNotHideTheVariance) {
   EXPECT_LT(distance(found.to(at::kDouble), group_norm_plain(rounded.to(at::kDouble), 2, w, b)), 3e-4);
 }
 
+// Values far from the others, where they are most likely to be taken for the mean.
+TEST(GroupNorm, OutliersDoNotHideTheVariance) {
+  const auto w = at::ones({4}, at::kDouble), b = at::zeros({4}, at::kDouble);
+  for (const int64_t pixel : {0, 63, 64, 4095}) {
+    auto x = randn({1, 4, 64, 64}, 8);
+    x.view({4, 4096}).select(1, pixel).fill_(1e3);
+    const auto rounded = x.to(at::kFloat);
+    const auto found = ops::group_norm(rounded, 2, w.to(at::kFloat), b.to(at::kFloat)).to(at::kDouble);
+    const auto exact = group_norm_plain(rounded.to(at::kDouble), 2, w, b);
+    EXPECT_LT((distance(found, exact) / max_abs(exact)), 1e-5) << pixel;
+  }
+}
+
 TEST(GroupNorm, AConstantGroupGivesTheBias) {
   const auto b = randn({4}, 9).to(at::kFloat);
   const auto y = ops::group_norm(at::full({2, 4, 1, 1}, 3.3F), 4, at::ones({4}), b);
@@ -146,6 +160,19 @@ TEST(LayerNorm, MatchesLibtorch) {
   const auto x = randn({3, 12, 5, 7}, 1), w = randn({12}, 2), b = randn({12}, 3);
   const auto expected = at::layer_norm(x.permute({0, 2, 3, 1}), {12}, w, b, kNormEps).permute({0, 3, 1, 2});
   EXPECT_LT(distance(ops::layer_norm(x, w, b), expected), 1e-12);
+}
+
+TEST(LayerNorm, KeepsItsSumOnlyForGradients) {
+  const auto x = at::ones({4, 64, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast), y = x.clone();
+  const auto w = at::ones({64}).requires_grad_(true), b = at::zeros({64}).requires_grad_(true);
+  const auto peak = [&] {
+    MemoryMeter meter;
+    add_layer_norm(x, y, w, b);
+    return static_cast<double>(meter.peak()) / static_cast<double>(x.nbytes());
+  };
+  EXPECT_GT(peak(), 1.9);
+  const at::NoGradGuard no_grad;
+  EXPECT_LT(peak(), 1.1);
 }
 
 TEST(LayerNorm, GradientsInFloat64) {
