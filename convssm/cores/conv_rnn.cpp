@@ -4,6 +4,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "convssm/base/option_reader.h"
+#include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
@@ -54,7 +55,7 @@ ConvRnnImpl::ConvRnnImpl(const char* name, const ConvRnnOptions& options, std::v
   const Stream stream(options.seed, name);
   for (int64_t i = 0; i < options.layers; ++i) {
     const auto module = std::make_shared<torch::nn::Module>();
-    Layer layer{module->register_module("cell", make(options, stream.split("layer", i)))};
+    Layer layer{module, module->register_module("cell", make(options, stream.split("layer", i)))};
     if (options.wrapper.use_norm) layer.norm = module->register_module("norm", nn::Norm(options.features));
     layers_.push_back(std::move(layer));
     list->push_back(module);
@@ -96,6 +97,22 @@ ConvCell::States ConvRnnImpl::layer_states(size_t layer, const State& state, con
   return states;
 }
 
+// The output of a layer, then its states.
+ConvCell::States ConvRnnImpl::run_layer(size_t i, const at::Tensor& u, const ConvCell::States& states, int64_t L,
+                                        const at::Tensor& resets) {
+  const auto run = [layer = layers_[i], L, resets, wrapper = options_.wrapper,
+                    training = is_training()](const nn::Tensors& in) mutable {
+    const at::Tensor v = wrap_before(wrapper, layer.norm, in[0]);
+    auto [h, last] = layer.cell->forward(v, L, {in.begin() + 1, in.end()}, resets);
+    nn::Tensors out{wrap_after(wrapper, layer.norm, in[0], h, L, training)};
+    out.insert(out.end(), last.begin(), last.end());
+    return out;
+  };
+  nn::Tensors inputs{u};
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  return nn::recompute({layers_[i].module.get()}, inputs, run);
+}
+
 CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
   check(x, state, timing);
   finite_(name_, *this);
@@ -104,11 +121,9 @@ CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const T
   CoreOutput out;
   at::Tensor u = x.flatten(0, 1);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    Layer& layer = layers_[i];
-    const at::Tensor v = wrap_before(options_.wrapper, layer.norm, u);
-    auto [h, last] = layer.cell->forward(v, L, layer_states(i, state, x), resets);
-    u = wrap_after(options_.wrapper, layer.norm, u, h, L, is_training());
-    for (size_t j = 0; j < last.size(); ++j) out.state.set(key(i, j), last[j]);
+    const ConvCell::States done = run_layer(i, u, layer_states(i, state, x), L, resets);
+    u = done[0];
+    for (size_t j = 1; j < done.size(); ++j) out.state.set(key(i, j - 1), done[j]);
   }
   out.y = u.view(x.sizes());
   return out;

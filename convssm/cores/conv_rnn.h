@@ -56,10 +56,13 @@ class ConvRnnImpl : public Core {
 
  private:
   struct Layer {
+    std::shared_ptr<torch::nn::Module> module;  // of the two
     std::shared_ptr<ConvCell> cell;
     nn::Norm norm{nullptr};
   };
   void check(const at::Tensor& x, const State& state, const Timing& timing) const;
+  ConvCell::States run_layer(size_t layer, const at::Tensor& u, const ConvCell::States& states, int64_t L,
+                             const at::Tensor& resets);
   ConvCell::States layer_states(size_t layer, const State& state, const at::Tensor& x) const;
   std::string key(size_t layer, size_t which) const;
 

@@ -8,6 +8,7 @@
 #include "convssm/base/option_reader.h"
 #include "convssm/cores/core.h"
 #include "convssm/cores/layer_wrapper.h"
+#include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
@@ -63,9 +64,13 @@ CoreOutput run_layers(const char* operation, std::vector<Layer>& layers, const a
     if (source >= 0) u = u + inputs[source];
     if (skip_connections) inputs.push_back(u);
     const at::Tensor x0 = layer_state(operation, state, key, x, layers[i]->states());
-    auto [y, last] = layers[i]->forward(u, x.size(0), x0, timing);
-    u = y;
-    out.state.set(key, last);
+    const auto run = [layer = layers[i], L = x.size(0), timing](const nn::Tensors& in) mutable {
+      auto [y, last] = layer->forward(in[0], L, in[1], timing);
+      return nn::Tensors{y, last};
+    };
+    const nn::Tensors done = nn::recompute({layers[i].get()}, {u, x0}, run);
+    u = done[0];
+    out.state.set(key, done[1]);
   }
   out.y = u.view(x.sizes());
   return out;

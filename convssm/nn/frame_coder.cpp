@@ -6,10 +6,23 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/option_reader.h"
+#include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/conv2d.h"
+#include "convssm/ops/resize.h"
 
 namespace convssm::nn {
 namespace {
+
+constexpr double kResidual = 0.1;
+
+// Frames of one channel fit both layouts of memory; without strides that say so they are taken for channels first, and
+// every frame after them would have to be turned around.
+at::Tensor channels_last(const at::Tensor& x) {
+  const at::Tensor y = x.contiguous(at::MemoryFormat::ChannelsLast);
+  if (y.size(1) != 1 || y.requires_grad()) return y;
+  return y.as_strided(y.sizes(), {y.size(2) * y.size(3), 1, y.size(3), 1});
+}
 
 void check(const char* owner, const CoderOptions& o) {
   ops::require(owner, !o.depths.empty() && o.depths.size() <= 8,
@@ -29,6 +42,20 @@ std::vector<ResBlock> add_blocks(torch::nn::ModuleListImpl& list, int64_t count,
     channels = depth;
   }
   return blocks;
+}
+
+// Blocks with what comes before them, `begin`: one part for recompute().
+at::Tensor run_level(const std::vector<ResBlock>& blocks, const torch::nn::Module* first, const at::Tensor& x,
+                     const std::function<at::Tensor(const at::Tensor&)>& begin) {
+  std::vector<const torch::nn::Module*> owners;
+  if (first != nullptr) owners.push_back(first);
+  for (const ResBlock& block : blocks) owners.push_back(block.get());
+  const auto run = [blocks, begin](const Tensors& in) {
+    at::Tensor h = begin(in[0]);
+    for (ResBlock block : blocks) h = block(h);
+    return Tensors{h};
+  };
+  return recompute(owners, {x}, run)[0];
 }
 
 at::Tensor double_size(const at::Tensor& x) { return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)}); }
@@ -57,8 +84,10 @@ ResBlockImpl::ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream
 
 at::Tensor ResBlockImpl::forward(const at::Tensor& x) {
   const at::Tensor h = conv1_(norm1_->group_norm(x, groups1_, ops::Activation::elu));
-  const at::Tensor r = conv2_(norm2_->group_norm(h, groups2_, ops::Activation::elu));
-  return at::add(shortcut_ ? shortcut_(x) : x, r, 0.1);
+  // The weights are scaled, not the frames: they are fewer, and so are their gradients.
+  at::Tensor r = ops::conv2d(norm2_->group_norm(h, groups2_, ops::Activation::elu), kResidual * conv2_->weight,
+                             kResidual * conv2_->bias);
+  return r.add_(shortcut_ ? shortcut_(x) : x);
 }
 
 EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream) {
@@ -73,11 +102,9 @@ EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& 
 }
 
 at::Tensor EncoderImpl::forward(const at::Tensor& x) {
-  at::Tensor h = first_(x);
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    if (i > 0) h = at::avg_pool2d(h, 2, 2);
-    for (auto& block : levels_[i]) h = block(h);
-  }
+  const auto first = [conv = first_](const at::Tensor& in) mutable { return conv(channels_last(in)); };
+  at::Tensor h = run_level(levels_[0], first_.get(), x, first);
+  for (size_t i = 1; i < levels_.size(); ++i) h = run_level(levels_[i], nullptr, h, ops::half_size);
   return h;
 }
 
@@ -94,11 +121,9 @@ DecoderImpl::DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, c
 }
 
 at::Tensor DecoderImpl::forward(const at::Tensor& x) {
-  at::Tensor h = first_(x);
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    if (i > 0) h = double_size(h);
-    for (auto& block : levels_[i]) h = block(h);
-  }
+  const auto first = [conv = first_](const at::Tensor& in) mutable { return conv(in); };
+  at::Tensor h = run_level(levels_[0], first_.get(), x, first);
+  for (size_t i = 1; i < levels_.size(); ++i) h = run_level(levels_[i], nullptr, h, double_size);
   return last_(norm_->layer_norm(h));
 }
 

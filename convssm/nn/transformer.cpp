@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::nn {
@@ -77,7 +78,19 @@ at::Tensor TransformerImpl::forward(const at::Tensor& tokens, const at::Tensor& 
   ops::require_shape("Transformer", "positions", positions, {T, D});
   memories.resize(layers_.size());
   at::Tensor x = (input_(tokens.flatten(0, 1)).view({B, T, D}) + positions).view({B * T, D});
-  for (size_t i = 0; i < layers_.size(); ++i) x = layers_[i]->forward(x, B, memories[i], seen);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto run = [block = layers_[i], B, seen](const Tensors& in) mutable {
+      Memory memory(in.begin() + 1, in.end());
+      Tensors out{block->forward(in[0], B, memory, seen)};
+      out.insert(out.end(), memory.begin(), memory.end());
+      return out;
+    };
+    Tensors inputs{x};
+    inputs.insert(inputs.end(), memories[i].begin(), memories[i].end());
+    const Tensors done = recompute({layers_[i].get()}, inputs, run);
+    x = done[0];
+    memories[i].assign(done.begin() + 1, done.end());
+  }
   return norm_->layer_norm(ops::activate(output_(x), ops::Activation::gelu)).view({B, T, D});
 }
 
