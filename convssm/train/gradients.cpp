@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "convssm/nn/recompute.h"
+
 namespace convssm::train {
 namespace {
 
@@ -57,7 +59,8 @@ State as_leaves(const State& state) {
 }  // namespace
 
 LossValues add_gradients(Model& model, const at::Tensor& video, const at::Tensor& actions, int64_t chunk_frames,
-                         double weight) {
+                         double weight, bool recompute) {
+  const nn::RecomputeScope scope(recompute);
   const int64_t predicted = video.size(1) - 1;
   if (chunk_frames <= 0) chunk_frames = std::max<int64_t>(predicted, 1);
   std::vector<Piece> pieces = cut(model, video, actions, chunk_frames);

@@ -18,8 +18,9 @@ struct LossValues {
 };
 
 // Adds weight * d loss / d parameters to the gradients of the parameters. video [B,T,C,H,W], actions [B,T] or undefined.
-// chunk_frames: predicted frames per piece, 0 for the whole clip at once.
+// chunk_frames: predicted frames per piece, 0 for the whole clip at once. recompute: every layer keeps only its input and
+// is run again (nn/recompute.h).
 LossValues add_gradients(models::Model& model, const at::Tensor& video, const at::Tensor& actions, int64_t chunk_frames,
-                         double weight = 1);
+                         double weight = 1, bool recompute = false);
 
 }  // namespace convssm::train

@@ -21,16 +21,23 @@ uint64_t state_bytes(const models::State& state) {
   return bytes;
 }
 
-uint64_t peak_of(models::Model& model, int64_t frames, int64_t channels, int64_t height, int64_t width) {
-  const at::Tensor video = at::zeros({1, frames, channels, height, width});
+uint64_t peak_of(models::Model& model, const at::Tensor& video, int64_t frames, bool recompute) {
   ops::MemoryMeter meter;
-  add_gradients(model, video, {}, 0);
+  add_gradients(model, video.slice(1, 0, frames), {}, 0, 1, recompute);
   return meter.peak();
+}
+
+uint64_t largest_parameter(const models::Model& model) {
+  uint64_t bytes = 0;
+  for (const at::Tensor& p : model.parameters()) bytes = std::max<uint64_t>(bytes, p.nbytes());
+  return bytes;
 }
 
 int64_t frames_at_once(const TrainOptions& o) {
   return o.chunk_frames > 0 ? std::min(o.chunk_frames, o.frames - 1) : o.frames - 1;
 }
+
+int64_t pieces_of(const TrainOptions& o) { return (o.frames - 2 + frames_at_once(o)) / frames_at_once(o); }
 
 }  // namespace
 
@@ -39,18 +46,20 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
   const double cuts = static_cast<double>(o.frames - 1) / frames;
   const double kept = clips * (frames * static_cast<double>(per_frame) + frames * frames * per_pair);
   const double ahead = static_cast<double>((o.workers + 2) * o.batch * o.frames) * static_cast<double>(pixels);
-  return static_cast<uint64_t>(static_cast<double>(fixed) + ahead +
+  return static_cast<uint64_t>(static_cast<double>(program + fixed) + ahead +
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 
-MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width) {
+MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width, bool recompute) {
   const uint64_t parameters = 4 * models::parameter_count(model);
+  const at::Tensor video = at::zeros({1, 8, channels, height, width});
   model.zero_grad();
-  peak_of(model, 2, channels, height, width);  // makes the gradients, which then stay
-  const uint64_t three = peak_of(model, 4, channels, height, width), seven = peak_of(model, 8, channels, height, width);
+  peak_of(model, video, 2, recompute);  // makes the gradients, which then stay
+  const uint64_t three = peak_of(model, video, 4, recompute), seven = peak_of(model, video, 8, recompute);
   MemoryEstimate estimate;
   estimate.per_frame = seven > three ? (seven - three) / 4 : seven;
-  estimate.fixed = 4 * parameters + (three > 3 * estimate.per_frame ? three - 3 * estimate.per_frame : 0);
+  const uint64_t scratch = three > 3 * estimate.per_frame ? three - 3 * estimate.per_frame : 0;
+  estimate.fixed = 4 * parameters + std::max(scratch, largest_parameter(model));
   estimate.per_pair = model.pair_bytes();
   estimate.pixels = sizeof(float) * static_cast<uint64_t>(channels * height * width);
   {
@@ -61,12 +70,44 @@ MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t h
   return estimate;
 }
 
+int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options, uint64_t budget) {
+  TrainOptions o = options;
+  const auto total = [&](int64_t chunk) {
+    o.chunk_frames = chunk;
+    return estimate.total(o);
+  };
+  const int64_t whole = o.frames - 1;
+  if (total(0) <= budget) return 0;
+  // Long pieces keep much for their gradients, short ones many states at their cuts: from the least of both upwards.
+  int64_t low = 1, high = whole;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (total(middle) < total(middle + 1)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  if (total(low) > budget) return low;
+  high = whole;  // does not fit; low does
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (total(middle) <= budget ? low : high) = middle;
+  }
+  const int64_t pieces = (whole + low - 1) / low, even = (whole + pieces - 1) / pieces;
+  return total(even) <= budget ? even : low;
+}
+
 std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, bool constant_state,
                          uint64_t available) {
   const uint64_t need = estimate.total(o);
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "a step takes about {}: {} for the model, {} per frame in memory ({} clips x {} frames)", format_bytes(need),
       format_bytes(estimate.fixed), format_bytes(estimate.per_frame), o.batch / o.accumulate, frames_at_once(o));
+  if (const int64_t pieces = pieces_of(o); pieces > 1) text += fmt::format("; {} pieces of a clip", pieces);
+  const uint64_t allowed = o.memory_bytes();
+  const bool by_option = allowed > 0 && allowed < available;
+  if (by_option) available = allowed;
   if (need <= available) return text;
 
   TrainOptions smaller = o;
@@ -88,7 +129,9 @@ std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, 
   const std::string what = advice.empty()
                                ? "Use a smaller model, shorter clips (train.frames) or a smaller batch (train.batch)"
                                : "This would fit, with the same gradients: " + advice;
-  fail(ErrorKind::usage, "{}, but only {} are available. {}", text, format_bytes(available), what);
+  fail(ErrorKind::usage, "{}, but {} {}. {}", text, by_option ? "train.memory allows only" : "there are only",
+       format_bytes(available) + (by_option ? "" : " available"),
+       o.recompute ? what : what + ". train.recompute=true keeps less for each frame");
 }
 
 }  // namespace convssm::train

@@ -11,18 +11,24 @@
 namespace convssm::train {
 
 struct MemoryEstimate {
-  uint64_t fixed = 0;      // parameters, gradients, moments, scratch
+  uint64_t fixed = 0;      // parameters, gradients, moments, scratch, the tensor that a checkpoint is writing
   uint64_t per_frame = 0;  // of one clip
   double per_pair = 0;     // of frames of one clip
   uint64_t state = 0;      // of one clip, at one cut between pieces
   uint64_t pixels = 0;     // of one frame as it is read
+  uint64_t program = 0;    // of the process before there is a model
 
-  // The most that a step with these options holds.
+  // The most that a step with these options holds. chunk_frames: auto counts as the whole clip.
   uint64_t total(const TrainOptions& options) const;
 };
 
 // Runs the model forward and backward on clips of 4 and 8 frames [channels,height,width]; leaves no gradients.
-MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width);
+MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width,
+                               bool recompute = false);
+
+// 0 if a step on whole clips stays within the budget, else the largest chunk_frames that does, evened out over the pieces
+// that it needs. If none does: the one that takes least.
+int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options, uint64_t budget);
 
 // Says what a step will take; Error(usage) with advice if that is more than `available` bytes.
 std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& options, bool constant_state,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -27,11 +28,37 @@ void require(bool condition, const char* option, const char* expected, auto foun
   if (!condition) fail(ErrorKind::usage, "[train] {} must be {}, got {}", option, expected, found);
 }
 
+// "12GiB" -> 12 * 2^30. Decimal units too, since that is how memory is sold.
+uint64_t parse_bytes(const std::string& text) {
+  constexpr std::pair<const char*, double> units[] = {
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  while (*rest == ' ') ++rest;
+  for (const auto& [unit, size] : units) {
+    if (std::string(rest) == unit && number > 0 && number * size < 0x1p62) return static_cast<uint64_t>(number * size);
+  }
+  fail(ErrorKind::usage, "[train] memory must be auto or a number with a unit such as 12GiB or 800MB, got '{}'", text);
+}
+
+// `auto` or a number of frames.
+void read_chunk_frames(OptionReader& read, const nlohmann::json& json, int64_t& value) {
+  const auto found = json.find("chunk_frames");
+  if (found == json.end() || !found->is_string()) {
+    read("chunk_frames", value);
+    require(value >= 0 || found == json.end(), "chunk_frames", "auto, 0 or positive", value);
+    return;
+  }
+  read("chunk_frames", [&](const std::string& text) {
+    require(text == "auto", "chunk_frames", "auto, 0 or positive", "'" + text + "'");
+    value = kAutomatic;
+  });
+}
+
 void check(const TrainOptions& o) {
   require(o.steps > 0, "steps", "positive", o.steps);
   require(o.batch > 0, "batch", "positive", o.batch);
   require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
-  require(o.chunk_frames >= 0, "chunk_frames", "0 or positive", o.chunk_frames);
   require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
   require(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
   require(o.warmup >= 0 && o.warmup <= o.steps, "warmup", "between 0 and steps", o.warmup);
@@ -56,12 +83,13 @@ void check(const TrainOptions& o) {
 
 // One list of the options for both directions: `f` sees every name and member.
 template <typename Options, typename F>
-void for_each_number(Options& o, const F& f) {
+void for_each_option(Options& o, const F& f) {
   f("steps", o.steps);
   f("batch", o.batch);
   f("frames", o.frames);
-  f("chunk_frames", o.chunk_frames);
   f("accumulate", o.accumulate);
+  f("recompute", o.recompute);
+  f("memory", o.memory);
   f("lr", o.lr);
   f("warmup", o.warmup);
   f("beta1", o.beta1);
@@ -86,18 +114,23 @@ void for_each_number(Options& o, const F& f) {
 TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   TrainOptions o;
   OptionReader read("train", json);
-  for_each_number(o, [&](const char* key, auto& value) { read(key, value); });
+  for_each_option(o, [&](const char* key, auto& value) { read(key, value); });
+  read_chunk_frames(read, json, o.chunk_frames);
   read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
   read.finish();
   if (o.sample_context == 0) o.sample_context = std::max<int64_t>(1, o.frames / 3);
   if (o.sample_frames == 0) o.sample_frames = std::max<int64_t>(1, o.frames - o.sample_context);
   check(o);
+  o.memory_bytes();
   return o;
 }
 
+uint64_t TrainOptions::memory_bytes() const { return memory == "auto" ? 0 : parse_bytes(memory); }
+
 nlohmann::json TrainOptions::to_json() const {
   nlohmann::json json = {{"schedule", name(schedule)}};
-  for_each_number(*this, [&](const char* key, const auto& value) { json[key] = value; });
+  json["chunk_frames"] = chunk_frames == kAutomatic ? nlohmann::json("auto") : nlohmann::json(chunk_frames);
+  for_each_option(*this, [&](const char* key, const auto& value) { json[key] = value; });
   return json;
 }
 

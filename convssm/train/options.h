@@ -13,12 +13,17 @@ namespace convssm::train {
 //   constant
 enum class Schedule { cosine, cosine_short, constant };
 
+// chunk_frames that are chosen by the memory there is.
+inline constexpr int64_t kAutomatic = -1;
+
 struct TrainOptions {
   int64_t steps = 300000;
-  int64_t batch = 8;         // clips per update
-  int64_t frames = 300;      // of a clip
-  int64_t chunk_frames = 0;  // frames that are in memory at once, with exact gradients; 0: all
-  int64_t accumulate = 1;    // a batch is run in this many parts, whose gradients are summed
+  int64_t batch = 8;                  // clips per update
+  int64_t frames = 300;               // of a clip
+  int64_t chunk_frames = kAutomatic;  // frames that are in memory at once, with exact gradients; 0: all
+  int64_t accumulate = 1;             // a batch is run in this many parts, whose gradients are summed
+  bool recompute = false;             // layers keep only their inputs and are run again for their gradients
+  std::string memory = "auto";        // what a step may take, as "12GiB"; auto: two thirds of what is available
   double lr = 1e-3;
   int64_t warmup = 5000;
   Schedule schedule = Schedule::cosine;
@@ -29,6 +34,8 @@ struct TrainOptions {
   int64_t log_interval = 100, save_interval = 2000, sample_interval = 2000;  // in steps; 0: never (save: at the end)
   int64_t keep_last = 3, keep_every = 20000;                                 // checkpoints that stay
   int64_t sample_clips = 8, sample_context = 0, sample_frames = 0;  // of validation; 0: a third of a clip, the rest
+
+  uint64_t memory_bytes() const;  // 0: auto
 
   static TrainOptions from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;  // all of them

@@ -1,8 +1,11 @@
 #include "convssm/train/preflight.h"
 
+#include <algorithm>
+
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
+#include "convssm/ops/allocator.h"
 #include "convssm/train/memory_estimate.h"
 
 namespace convssm::train {
@@ -27,20 +30,43 @@ void check_actions(const nlohmann::json& model, const data::Dataset& dataset) {
        dataset.action_count(), actions.dump(), dataset.action_count());
 }
 
-void check_step(const Config& config, models::Model& model, const data::FrameFormat& frames) {
-  const nlohmann::json core = config.model.value("core", nlohmann::json::object());
-  if (config.train.chunk_frames > 0 && !model.constant_state()) {
-    fail(ErrorKind::usage,
-         "[train] chunk_frames needs a core whose state does not grow; expected chunk_frames: 0, or a "
-         "transformer with a window");
+namespace {
+
+// What keeps a clip from being trained on in pieces; "" if nothing does.
+std::string obstacle_to_pieces(const Config& config, const models::Model& model) {
+  if (!model.constant_state()) {
+    return "chunk_frames needs a core whose state does not grow; expected chunk_frames: 0, or a transformer with a "
+           "window";
   }
-  if (config.train.chunk_frames > 0 && core.value("dropout", 0.0) > 0) {
-    fail(ErrorKind::usage, "[train] chunk_frames runs every piece twice, so dropout must be 0, got {}",
-         core["dropout"].dump());
-  }
-  const MemoryEstimate estimate = estimate_memory(model, frames.channels, frames.height, frames.width);
+  const nlohmann::json dropout =
+      config.model.value("core", nlohmann::json::object()).value("dropout", nlohmann::json(0));
+  if (dropout == 0) return "";
+  return fmt::format("chunk_frames runs every piece twice, so dropout must be 0, got {}", dropout.dump());
+}
+
+int64_t choose(const MemoryEstimate& estimate, const TrainOptions& o, uint64_t available) {
+  const uint64_t budget = o.memory_bytes() > 0 ? std::min(o.memory_bytes(), available) : available / 3 * 2;
+  const int64_t chunk = choose_chunk(estimate, o, budget);
+  if (chunk > 0)
+    log_info("memory: clips are run in pieces of {} frames, to stay within {}", chunk, format_bytes(budget));
+  return chunk;
+}
+
+}  // namespace
+
+int64_t plan_step(const Config& config, models::Model& model, const data::FrameFormat& frames, uint64_t program,
+                  int64_t before) {
+  TrainOptions o = config.train;
+  const std::string obstacle = obstacle_to_pieces(config, model);
+  if (o.chunk_frames > 0 && !obstacle.empty()) fail(ErrorKind::usage, "[train] {}", obstacle);
+  MemoryEstimate estimate = estimate_memory(model, frames.channels, frames.height, frames.width, o.recompute);
+  estimate.program = program;
+  ops::release_cached_memory();
   const uint64_t available = available_memory() + current_rss();
-  log_info("memory: {}", check_memory(estimate, config.train, model.constant_state(), available));
+  if (o.chunk_frames == kAutomatic) o.chunk_frames = before;
+  if (o.chunk_frames == kAutomatic) o.chunk_frames = obstacle.empty() ? choose(estimate, o, available) : 0;
+  log_info("memory: {}", check_memory(estimate, o, obstacle.empty(), available));
+  return o.chunk_frames;
 }
 
 }  // namespace convssm::train

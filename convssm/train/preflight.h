@@ -12,8 +12,11 @@ void check_clips(const TrainOptions& options, const data::Dataset& dataset);
 // Error(usage) if the dataset has more actions than the model.
 void check_actions(const nlohmann::json& model, const data::Dataset& dataset);
 
-// Error(usage) if `chunk_frames` would not give the gradients of the whole clip, or a step would not fit into memory;
-// else says what it will take.
-void check_step(const Config& config, models::Model& model, const data::FrameFormat& frames);
+// The chunk_frames to train with: those of the config or, if it says auto, `before` (what a run that goes on has chosen;
+// kAutomatic: nothing yet) or those that the memory allows. Says what a step will take. `program` are the bytes of the
+// process before there was a model. Error(usage) if the pieces would not give the gradients of the whole clip, or a step
+// would not fit into memory.
+int64_t plan_step(const Config& config, models::Model& model, const data::FrameFormat& frames, uint64_t program,
+                  int64_t before = kAutomatic);
 
 }  // namespace convssm::train

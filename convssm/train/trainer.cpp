@@ -10,6 +10,7 @@
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/random.h"
 #include "convssm/base/version.h"
@@ -82,14 +83,15 @@ Trainer::Trainer(const Config& config, RunFolder& folder, bool resume, std::func
   if (folder.has_checkpoints() && !resume) {
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
   }
+  const uint64_t program = current_rss();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   check_clips(config_.train, *dataset_);
   check_actions(config_.model, *dataset_);
   model_ = make_model(config_, dataset_->format());
-  check_step(config_, *model_, dataset_->format());
   model_->train();
   optimizer_ = std::make_unique<Optimizer>(*model_, config_.train);
-  if (folder.has_checkpoints()) load(folder.path("checkpoints"));
+  const int64_t chosen = folder.has_checkpoints() ? load(folder.path("checkpoints")) : kAutomatic;
+  chunk_frames_ = plan_step(config_, *model_, dataset_->format(), program, chosen);
   replace_file(folder.path("config.yaml"), io::to_yaml(config_.to_json()));
   const nlohmann::json about = {{"steps", config_.train.steps},
                                 {"parameters", models::parameter_count(*model_)},
@@ -99,7 +101,7 @@ Trainer::Trainer(const Config& config, RunFolder& folder, bool resume, std::func
   reporter_ = std::make_unique<Reporter>(folder, step_, about, std::move(refresh));
 }
 
-void Trainer::load(const std::string& checkpoints) {
+int64_t Trainer::load(const std::string& checkpoints) {
   const models::CheckpointRecord record = models::find_checkpoint(checkpoints);
   const io::SafetensorsFile file(record.tensors);
   check_range(file, dataset_->format());
@@ -119,12 +121,14 @@ void Trainer::load(const std::string& checkpoints) {
   models::set_aside_checkpoints_after(checkpoints, step_);
   good_step_ = step_;
   log_info("going on from step {} ({})", step_, record.tensors);
+  return record.extras.value("chunk_frames", kAutomatic);
 }
 
 nlohmann::json Trainer::extras() const {
   return {{"seconds", seconds()},
           {"bad_in_a_row", bad_in_a_row_},
           {"samples_due", samples_due_},
+          {"chunk_frames", chunk_frames_},
           {"interval",
            {{"steps", interval_.steps},
             {"skipped", interval_.skipped},
@@ -176,7 +180,7 @@ LossValues Trainer::batch_gradients(const at::Tensor& video, const at::Tensor& a
   LossValues sum;
   for (int64_t i = 0; i < o.accumulate; ++i) {
     const auto cut = [&](const at::Tensor& x) { return x.defined() ? x.slice(0, i * part, (i + 1) * part) : x; };
-    const LossValues values = add_gradients(*model_, cut(video), cut(actions), o.chunk_frames, share);
+    const LossValues values = add_gradients(*model_, cut(video), cut(actions), chunk_frames_, share, o.recompute);
     sum.loss += share * values.loss;
     add_parts(sum.parts, values, share);
   }
@@ -186,7 +190,7 @@ LossValues Trainer::batch_gradients(const at::Tensor& video, const at::Tensor& a
 void Trainer::train_step(const at::Tensor& video, const at::Tensor& actions) {
   const TrainOptions& o = config_.train;
   seed_libtorch(config_.seed, step_);
-  optimizer_->zero_gradients();
+  optimizer_->clear_gradients();
   LossValues values;
   try {
     values = batch_gradients(video, actions);
@@ -198,8 +202,7 @@ void Trainer::train_step(const at::Tensor& video, const at::Tensor& actions) {
   const double norm = gradient_norm(*model_);
   if (!std::isfinite(values.loss) || !std::isfinite(norm)) return skip(describe_bad(*model_, values.loss, norm));
   good_step_ = saved_step_;  // what was saved has proved itself
-  if (o.clip_norm > 0 && norm > o.clip_norm) scale_gradients(*model_, o.clip_norm / norm);
-  optimizer_->update(learning_rate(o, step_));
+  optimizer_->update(learning_rate(o, step_), o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1);
   ++step_;
   bad_in_a_row_ = 0;
   count(values, norm);
@@ -271,7 +274,7 @@ void Trainer::write_log_line() {
 
 bool Trainer::save() {
   try {
-    std::vector<io::NamedArray> arrays = models::model_arrays(*model_);
+    std::vector<io::LazyArray> arrays = models::model_arrays(*model_);
     for (auto& array : optimizer_->arrays()) arrays.push_back(std::move(array));
     const models::ModelRecipe recipe{config_.model, dataset_->format().to_json(), config_.to_json(), step_};
     const std::string checkpoints = folder_.path("checkpoints");

@@ -41,7 +41,7 @@ class Trainer {
     std::vector<std::pair<std::string, double>> parts;
   };
 
-  void load(const std::string& checkpoints);
+  int64_t load(const std::string& checkpoints);  // the chunk_frames that the run has chosen
   void train_step(const at::Tensor& video, const at::Tensor& actions);
   LossValues batch_gradients(const at::Tensor& video, const at::Tensor& actions);
   void count(const LossValues& values, double norm);
@@ -60,6 +60,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Reporter> reporter_;
   Interval interval_;
+  int64_t chunk_frames_ = 0;  // as the config says, or chosen
   int64_t step_ = 0, saved_step_ = -1, bad_in_a_row_ = 0;
   int64_t good_step_ = -1;    // of the newest checkpoint after which a step worked
   bool samples_due_ = false;  // validation of this step was stopped

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/models/registry.h"
+#include "convssm/ops/memory_meter.h"
 #include "tests/support.h"
 
 namespace convssm::train {
@@ -36,11 +37,11 @@ std::shared_ptr<models::Model> make(const nlohmann::json& core) {
   return models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", 3}}, {1, 8, 8});
 }
 
-std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValues& values) {
+std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValues& values, bool recompute = false) {
   const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(model.parameters()[0].scalar_type()).tanh();
   const at::Tensor actions = at::arange(22, at::kLong).view({2, 11}).remainder(4) - 1;
   for (const at::Tensor& p : model.parameters()) p.mutable_grad() = at::Tensor();
-  values = add_gradients(model, video, actions, chunk, 0.5);
+  values = add_gradients(model, video, actions, chunk, 0.5, recompute);
   std::vector<at::Tensor> copies;
   for (const at::Tensor& p : model.parameters()) {
     copies.push_back(p.grad().defined() ? p.grad().clone() : at::zeros_like(p));
@@ -72,8 +73,55 @@ TEST_P(Chunked, GradientsEqualThoseOfTheWholeClip) {
   }
 }
 
+// What is run again are the same operations on the same numbers: not one bit may differ.
+TEST_P(Chunked, RecomputedGradientsHaveTheSameBits) {
+  const auto model = make(GetParam().core);
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    model->to(type);
+    for (const int64_t chunk : {0, 4}) {
+      LossValues kept_values, values;
+      const auto kept = gradients(*model, chunk, kept_values);
+      const auto again = gradients(*model, chunk, values, true);
+      EXPECT_EQ(values.loss, kept_values.loss);
+      for (size_t i = 0; i < kept.size(); ++i) {
+        EXPECT_TRUE(again[i].equal(kept[i]))
+            << model->named_parameters()[i].key() << ", pieces of " << chunk << ": " << distance(again[i], kept[i]);
+      }
+    }
+  }
+}
+
+TEST_P(Chunked, RecomputingKeepsLess) {
+  nlohmann::json core = GetParam().core;
+  core["layers"] = 8;
+  const auto model = make(core);
+  const at::Tensor video = at::zeros({1, 65, 1, 8, 8});
+  const auto peak = [&](bool recompute) {
+    ops::MemoryMeter meter;
+    add_gradients(*model, video, {}, 0, 1, recompute);
+    return static_cast<double>(meter.peak());
+  };
+  peak(false);  // makes the gradients
+  EXPECT_LT(peak(true), 0.8 * peak(false));
+}
+
 INSTANTIATE_TEST_SUITE_P(AllCores, Chunked, ::testing::ValuesIn(kSubjects),
                          [](const auto& i) { return i.param.label; });
+
+TEST(Gradients, RecomputingDrawsTheSameDropout) {
+  nlohmann::json core = kSubjects[0].core;
+  core["dropout"] = 0.5;
+  const auto model = make(core);
+  const auto run = [&](bool recompute) {
+    at::manual_seed(3);
+    LossValues values;
+    auto found = gradients(*model, 0, values, recompute);
+    found.push_back(at::rand({1}));  // what is drawn after it is the same too
+    return found;
+  };
+  const auto kept = run(false), again = run(true);
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(again[i].equal(kept[i])) << i;
+}
 
 TEST(Gradients, AddUpWithTheirWeight) {
   const auto model = make(kSubjects[0].core);

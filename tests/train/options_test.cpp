@@ -64,7 +64,34 @@ TEST(TrainOptions, EveryWrongValueIsExplained) {
   wrong("beta2", 1, {"[0,1)"});
   wrong("learning_rate", 1, {"unknown option"});
   wrong("step", 5, {"did you mean 'steps'"});
-  wrong("chunk_frames", -4, {"0 or positive"});
+  wrong("chunk_frames", -4, {"auto, 0 or positive", "-4"});
+  wrong("chunk_frames", -1, {"auto, 0 or positive", "-1"});
+  wrong("chunk_frames", "some", {"auto, 0 or positive", "'some'"});
+  wrong("recompute", "yes please", {"yes please"});
+  for (const char* text : {"much", "12", "-3GiB", "0MB", "3 parsecs", "GiB", "1e99TiB"}) {
+    wrong("memory", text, {"auto", "12GiB", text});
+  }
+}
+
+TEST(TrainOptions, PiecesAreChosenUnlessTheyAreGiven) {
+  const auto read = [](const nlohmann::json& chunk) {
+    return TrainOptions::from_json({{"warmup", 0}, {"chunk_frames", chunk}}).chunk_frames;
+  };
+  EXPECT_EQ(TrainOptions::from_json({{"warmup", 0}}).chunk_frames, kAutomatic);
+  EXPECT_EQ(read("auto"), kAutomatic);
+  EXPECT_EQ(read(0), 0);
+  EXPECT_EQ(read(7), 7);
+  EXPECT_EQ(TrainOptions::from_json({{"warmup", 0}}).to_json()["chunk_frames"], "auto");
+}
+
+TEST(TrainOptions, MemoryHasUnits) {
+  const auto bytes = [](const char* text) {
+    return TrainOptions::from_json({{"warmup", 0}, {"memory", text}}).memory_bytes();
+  };
+  EXPECT_EQ(bytes("auto"), 0u);
+  EXPECT_EQ(bytes("2KiB"), 2048u);
+  EXPECT_EQ(bytes("1.5 GiB"), 1610612736u);
+  EXPECT_EQ(bytes("3GB"), 3000000000u);
 }
 
 TEST(Config, UnknownAndMissingSections) {

@@ -11,6 +11,7 @@
 #include "convssm/models/checkpoint.h"
 #include "convssm/ops/memory_meter.h"
 #include "convssm/train/memory_estimate.h"
+#include "convssm/train/preflight.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/support.h"
 
@@ -108,6 +109,41 @@ TEST(Trainer, NeitherWorkersNorPartsChangeTheResult) {
   train(json, scratch.path("c"));
   const double plain = scores(scratch.path("a")).back()["validation"]["psnr_f01"];
   EXPECT_NEAR(scores(scratch.path("c")).back()["validation"]["psnr_f01"].get<double>(), plain, 1e-2);
+}
+
+// Pieces round differently, so a run that goes on must not choose anew because less memory is free.
+TEST(Trainer, ARunGoesOnWithThePiecesItChose) {
+  const ScratchFolder scratch;
+  const std::string whole = scratch.path("whole"), parts = scratch.path("parts");
+  nlohmann::json json = tiny();
+  json["train"].update({{"frames", 12}, {"sample_frames", 4}, {"recompute", true}, {"chunk_frames", 4}});
+  train(json, whole);
+  train(json, parts);
+  for (const char* step : {"010", "012"}) fs::remove(parts + "/checkpoints/step-000" + step + ".json");
+  json["train"]["chunk_frames"] = "auto";  // the whole clip would fit
+  train(json, parts, true);
+  const char* last = "/checkpoints/step-000012.safetensors";
+  const io::SafetensorsFile a(whole + last), b(parts + last);
+  for (const std::string& name : a.names()) {
+    EXPECT_TRUE(std::ranges::equal(a.read(name).bytes(), b.read(name).bytes())) << name;
+  }
+}
+
+TEST(Trainer, ChoosesPiecesByTheMemoryAllowed) {
+  nlohmann::json json = tiny();
+  json["train"].update({{"frames", 41}, {"workers", 0}});
+  Config config = Config::from_json(json);
+  const auto frames = make_dataset(config)->format();
+  const auto model = make_model(config, frames);
+  EXPECT_EQ(plan_step(config, *model, frames, 0), 0);
+  EXPECT_EQ(plan_step(config, *model, frames, 0, 9), 9);
+  const MemoryEstimate estimate = estimate_memory(*model, 1, 12, 12);
+  TrainOptions ten = config.train;
+  ten.chunk_frames = 10;
+  config.train.memory = fmt::format("{}KiB", estimate.total(ten) / 1024 + 1);
+  EXPECT_EQ(plan_step(config, *model, frames, 0), 10);
+  config.model["core"]["dropout"] = 0.1;  // no pieces then: the whole clip is too much
+  expect_error([&] { plan_step(config, *model, frames, 0); }, {"train.memory allows only", "Use a smaller model"});
 }
 
 TEST(Trainer, StopsAfterFiveBadStepsWithTheLastGoodCheckpoint) {
@@ -244,6 +280,35 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   EXPECT_LT(ratio, 1.5);
 }
 
+TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
+  const Config config = Config::from_json(tiny());
+  const auto model = make_model(config, make_dataset(config)->format());
+  const auto per_frame = [&](bool recompute) { return estimate_memory(*model, 1, 12, 12, recompute).per_frame; };
+  EXPECT_LT(static_cast<double>(per_frame(true)), 0.8 * static_cast<double>(per_frame(false)));
+}
+
+// Against trying every length.
+TEST(MemoryEstimate, ChoosesTheLargestPiecesThatFit) {
+  const MemoryEstimate estimate{.fixed = 1000, .per_frame = 100, .state = 900, .pixels = 1, .program = 50};
+  TrainOptions o;
+  o.batch = 2, o.frames = 101;
+  const auto total = [&](int64_t chunk) {
+    TrainOptions with = o;
+    with.chunk_frames = chunk;
+    return estimate.total(with);
+  };
+  uint64_t least = total(1);
+  for (int64_t c = 1; c <= 100; ++c) least = std::min(least, total(c));
+  for (uint64_t budget = least; budget < total(0); budget += 97) {
+    int64_t largest = 0;
+    for (int64_t c = 1; c < 100; ++c) largest = total(c) <= budget ? c : largest;
+    const int64_t pieces = (100 + largest - 1) / largest, even = (100 + pieces - 1) / pieces;
+    EXPECT_EQ(choose_chunk(estimate, o, budget), total(even) <= budget ? even : largest) << budget;
+  }
+  EXPECT_EQ(choose_chunk(estimate, o, total(0)), 0);
+  EXPECT_EQ(total(choose_chunk(estimate, o, least - 1)), least);
+}
+
 TEST(MemoryEstimate, AdviceIsTheLeastChangeThatFits) {
   constexpr uint64_t mega = 1 << 20;
   const MemoryEstimate estimate{.fixed = 10 * mega, .per_frame = mega};
@@ -253,10 +318,12 @@ TEST(MemoryEstimate, AdviceIsTheLeastChangeThatFits) {
     expect_error([&] { check_memory(estimate, o, true, available); }, parts);
   };
   EXPECT_NE(check_memory(estimate, o, true, 8000 * mega).find("4 clips x 1000 frames"), std::string::npos);
-  advice(2000 * mega, {"only 2.0 GiB are available", "the same gradients: train.accumulate=4"});
+  advice(2000 * mega, {"only 2.0 GiB available", "the same gradients: train.accumulate=4"});
   advice(400 * mega, {"train.accumulate=4 train.chunk_frames=250"});
   advice(11 * mega, {"Use a smaller model"});
-  expect_error([&] { check_memory(estimate, o, false, 400 * mega); }, {"Use a smaller model"});
+  expect_error([&] { check_memory(estimate, o, false, 400 * mega); }, {"Use a smaller model", "train.recompute=true"});
+  o.memory = "400MiB";
+  advice(8000 * mega, {"train.memory allows only 400.0 MiB", "train.accumulate=4 train.chunk_frames=250"});
 }
 
 }  // namespace
