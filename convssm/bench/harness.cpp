@@ -62,6 +62,7 @@ const std::vector<Group>& all_groups() {
   static const std::vector<Group> groups{
       {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
       {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
+      {"step", "a training step against its convolutions alone, and its page faults", bench_step},
       {"memory", "fresh tensors against libtorch's default allocator", bench_memory},
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
   };

@@ -39,6 +39,7 @@ const std::vector<Group>& all_groups();
 void bench_scan(int rounds, const Report& report);
 void bench_layer(int rounds, const Report& report);
 void bench_memory(int rounds, const Report& report);
+void bench_step(int rounds, const Report& report);
 void bench_metrics(int rounds, const Report& report);
 
 }  // namespace convssm::bench
