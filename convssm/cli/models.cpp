@@ -9,6 +9,7 @@
 
 #include "convssm/cores/registry.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/flops.h"
 #include "convssm/models/registry.h"
 #include "convssm/train/config.h"
 
@@ -22,16 +23,19 @@ void list_all() {
   for (const auto& core : cores::all_cores()) fmt::print("  {:<12} {}\n", core.name, core.summary);
   fmt::print("\nDatasets (data.name)\n");
   for (const auto& dataset : data::all_datasets()) fmt::print("  {:<12} {}\n", dataset.name, dataset.summary);
-  fmt::print("\nParameter counts: convssm models configs/moving_mnist/*.yaml\n");
+  fmt::print("\nParameters and arithmetic: convssm models configs/moving_mnist/*.yaml\n");
 }
 
-void count_parameters(const std::vector<std::string>& configs) {
-  fmt::print("{:>13}  {:<12} {}\n", "parameters", "core", "config");
+// GFLOPs: of one more frame, forward; for attention the first frames, it grows with those seen.
+void print_sizes(const std::vector<std::string>& configs) {
+  fmt::print("{:>13} {:>13}  {:<12} {}\n", "parameters", "GFLOPs/frame", "core", "config");
   for (const std::string& path : configs) {
     const auto config = train::Config::from_json(io::read_yaml(path));
-    const auto model = train::make_model(config, train::make_dataset(config)->format());
-    fmt::print("{:>13}  {:<12} {}\n", fmt::group_digits(models::parameter_count(*model)),
-               config.model.at("core").value("name", "?"), path);
+    const auto format = train::make_dataset(config)->format();
+    const auto model = train::make_model(config, format);
+    const auto flops = models::flops_per_frame(*model, {format.channels, format.height, format.width});
+    fmt::print("{:>13} {:>13.3f}  {:<12} {}\n", fmt::group_digits(models::parameter_count(*model)),
+               1e-9 * static_cast<double>(flops), config.model.at("core").value("name", "?"), path);
     std::fflush(stdout);
   }
 }
@@ -39,11 +43,11 @@ void count_parameters(const std::vector<std::string>& configs) {
 }  // namespace
 
 void add_models(CLI::App& app) {
-  auto* command = app.add_subcommand("models", "List what can be trained; count the parameters of configs");
+  auto* command = app.add_subcommand("models", "List what can be trained; count parameters and arithmetic of configs");
   auto configs = std::make_shared<std::vector<std::string>>();
-  command->add_option("configs", *configs, "Configs whose parameters are counted");
+  command->add_option("configs", *configs, "Configs to be counted");
   command->footer("Examples:\n  convssm models\n  convssm models configs/moving_mnist/*.yaml");
-  command->callback([configs] { configs->empty() ? list_all() : count_parameters(*configs); });
+  command->callback([configs] { configs->empty() ? list_all() : print_sizes(*configs); });
 }
 
 }  // namespace convssm::cli

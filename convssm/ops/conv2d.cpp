@@ -7,6 +7,7 @@
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv_algorithm.h"
+#include "convssm/ops/flop_meter.h"
 #include "convssm/ops/winograd_conv2d.h"
 
 namespace convssm::ops {
@@ -38,6 +39,7 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::opti
     require_like("conv2d", "bias", *bias, x);
   }
 
+  const CountedConvolution counted(x, weight, bias.has_value(), stride);
   if (by_winograd(x, weight, stride)) return winograd_conv2d(x, weight, bias);
   const int64_t pad_h = total_padding(x.size(2), weight.size(2), stride);
   const int64_t pad_w = total_padding(x.size(3), weight.size(3), stride);

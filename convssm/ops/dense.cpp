@@ -4,6 +4,7 @@
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
+#include "convssm/ops/flop_meter.h"
 
 namespace convssm::ops {
 
@@ -19,6 +20,7 @@ at::Tensor dense(const at::Tensor& x, const at::Tensor& weight, const c10::optio
     require_like("dense", "bias", *bias, x);
   }
   if (x.dim() == 4) return ops::conv2d(x, weight.unsqueeze(-1).unsqueeze(-1), bias);
+  const CountedProduct counted(x.size(0), x.size(1), weight.size(0));
   return at::linear(x, weight, bias);
 }
 

@@ -1,0 +1,13 @@
+// The arithmetic of a model, counted.
+#pragma once
+
+#include <cstdint>
+
+#include "convssm/models/registry.h"
+
+namespace convssm::models {
+
+// Operations of convolutions and matrix products for one more frame of one clip, after two frames (ops/flop_meter.h).
+uint64_t flops_per_frame(Model& model, const FrameSize& frames);
+
+}  // namespace convssm::models
