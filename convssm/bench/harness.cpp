@@ -9,7 +9,6 @@
 #include "convssm/base/error.h"
 
 namespace convssm::bench {
-namespace {
 
 double milliseconds(const std::function<void()>& action) {
   const auto start = std::chrono::steady_clock::now();
@@ -25,8 +24,6 @@ double quantile(std::vector<double> values, double q) {
   const double part = place - static_cast<double>(below);
   return values[below] * (1 - part) + values[above] * part;
 }
-
-}  // namespace
 
 Row compare(const std::string& name, const std::string& what, int rounds, const std::function<void()>& subject,
             const std::function<void()>& reference) {
@@ -48,6 +45,17 @@ Row compare(const std::string& name, const std::string& what, int rounds, const 
           what};
 }
 
+Row single(const std::string& name, double value, const std::string& unit, const std::string& what) {
+  return {name, value, unit, 0, 0, 0, what};
+}
+
+Row per_second(Row row, double count, const std::string& unit) {
+  row.value = 1000 * count / row.value;
+  row.reference = row.reference > 0 ? 1000 * count / row.reference : 0;
+  row.unit = unit;
+  return row;
+}
+
 void copy_bytes(void* to, const void* from, int64_t bytes) {
   const int64_t parts = at::get_num_threads();
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
@@ -65,6 +73,10 @@ const std::vector<Group>& all_groups() {
       {"step", "a training step against its convolutions alone, and its page faults", bench_step},
       {"memory", "fresh tensors against libtorch's default allocator", bench_memory},
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
+      {"peer", "training and generation of ConvS5 against the same model in PyTorch", bench_peer},
+      {"limit", "ConvS5 models against their convolutions alone", bench_limit},
+      {"cost", "the paper's cost table: every model at the paper's size, about 6 minutes", bench_cost, false},
+      {"scaling", "time and memory over the number of frames, about 6 minutes", bench_scaling, false},
   };
   return groups;
 }

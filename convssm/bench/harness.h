@@ -13,7 +13,7 @@ struct Row {
   std::string name;
   double value = 0;
   std::string unit;
-  double reference = 0;  // in the same unit
+  double reference = 0;  // in the same unit; 0: there is none
   double ratio = 0;      // median over the rounds
   double spread = 0;     // half the distance between the quartiles of the ratio
   std::string what;      // what the reference is, with the goal if there is one
@@ -22,6 +22,17 @@ struct Row {
 // Runs subject and reference in turns, `rounds` times after one warm-up of each. Times are medians in milliseconds.
 Row compare(const std::string& name, const std::string& what, int rounds, const std::function<void()>& subject,
             const std::function<void()>& reference);
+
+// A row of one number, with nothing to compare it with.
+Row single(const std::string& name, double value, const std::string& unit, const std::string& what = "");
+
+// Times of `count` pieces of work become pieces per second; the ratio stays.
+Row per_second(Row row, double count, const std::string& unit);
+
+// Of a list that is not empty, 0 <= q <= 1, between neighbours in proportion.
+double quantile(std::vector<double> values, double q);
+
+double milliseconds(const std::function<void()>& action);
 
 // The parts of a copy, one per thread, as the C library does it.
 void copy_bytes(void* to, const void* from, int64_t bytes);
@@ -33,6 +44,7 @@ struct Group {
   const char* name;
   const char* summary;
   void (*run)(int rounds, const Report& report);
+  bool by_default = true;  // the others take minutes and are run when they are named
 };
 const std::vector<Group>& all_groups();
 
@@ -41,5 +53,9 @@ void bench_layer(int rounds, const Report& report);
 void bench_memory(int rounds, const Report& report);
 void bench_step(int rounds, const Report& report);
 void bench_metrics(int rounds, const Report& report);
+void bench_peer(int rounds, const Report& report);
+void bench_limit(int rounds, const Report& report);
+void bench_cost(int rounds, const Report& report);
+void bench_scaling(int rounds, const Report& report);
 
 }  // namespace convssm::bench

@@ -42,14 +42,6 @@ class MadeUpWeights {
   std::string path_;
 };
 
-// Times become work per second; the ratio stays.
-Row per_second(Row row, double count, const char* unit) {
-  row.value = 1000 * count / row.value;
-  row.reference = row.reference > 0 ? 1000 * count / row.reference : 0;
-  row.unit = unit;
-  return row;
-}
-
 struct Work {
   const char* row;
   const char* peer;

@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <sstream>
 
 #include "convssm/base/error.h"
 
@@ -79,12 +80,19 @@ std::string PythonPeer::read_line() {
   return line;
 }
 
-void PythonPeer::run(const std::string& work) {
+std::vector<double> PythonPeer::run(const std::string& work) {
   std::fprintf(out_, "%s\n", work.c_str());
   std::fflush(out_);
-  if (const std::string answer = read_line(); answer != "done") {
-    fail(ErrorKind::data, "[bench] expected 'done' of the PyTorch process, got '{}'", answer);
+  const std::string answer = read_line();
+  std::istringstream words(answer);
+  std::string first;
+  words >> first;
+  std::vector<double> numbers;
+  for (double number = 0; words >> number;) numbers.push_back(number);
+  if (first != "done" || !words.eof()) {
+    fail(ErrorKind::data, "[bench] expected 'done' and numbers of the PyTorch process, got '{}'", answer);
   }
+  return numbers;
 }
 
 }  // namespace convssm::bench

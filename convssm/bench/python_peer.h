@@ -1,5 +1,6 @@
 // A Python process that does the same work in PyTorch, run in turns with ours: what users would have instead.
-// Its script reads names of pieces of work from stdin, does each, and answers with a line "done".
+// Its script reads names of pieces of work from stdin, does each, and answers with a line "done",
+// with numbers behind it if it has any.
 //   auto peer = PythonPeer::start(script, {"2"});   if (peer) peer->run("ssim");
 #pragma once
 
@@ -18,8 +19,8 @@ class PythonPeer {
   PythonPeer(const PythonPeer&) = delete;
   PythonPeer& operator=(const PythonPeer&) = delete;
 
-  // One run of the work, to its end. Error(data) if the process fails.
-  void run(const std::string& work);
+  // One run of the work, to its end; the numbers of its answer. Error(data) if the process fails.
+  std::vector<double> run(const std::string& work);
 
   const std::string& version() const { return version_; }  // "PyTorch 1.13.0"
 

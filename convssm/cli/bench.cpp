@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,7 +31,8 @@ std::vector<bench::Group> chosen_groups(const std::vector<std::string>& only) {
   std::vector<std::string> names;
   for (const auto& group : bench::all_groups()) {
     names.emplace_back(group.name);
-    if (only.empty() || std::find(only.begin(), only.end(), group.name) != only.end()) chosen.push_back(group);
+    const bool named = std::find(only.begin(), only.end(), group.name) != only.end();
+    if (named || (only.empty() && group.by_default)) chosen.push_back(group);
   }
   for (const std::string& name : only) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -44,9 +46,16 @@ nlohmann::json to_json(const bench::Row& row) {
           {"ratio", row.ratio}, {"spread", row.spread}, {"what", row.what}};
 }
 
+// Small numbers keep their digits.
+std::string number(double value) {
+  return value != 0 && std::abs(value) < 0.1 ? fmt::format("{:.2g}", value) : fmt::format("{:.2f}", value);
+}
+
 void print(const bench::Row& row) {
-  fmt::print("{:<36} {:>10.2f} {:<8} {:>10.2f} {:>8.2f} {:>8}  {}\n", row.name, row.value, row.unit, row.reference,
-             row.ratio, row.spread > 0 ? fmt::format("±{:.2f}", row.spread) : "", row.what);
+  const bool compared = row.reference > 0;
+  fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", row.name, number(row.value), row.unit,
+             compared ? number(row.reference) : "", compared ? number(row.ratio) : "",
+             row.spread > 0 ? fmt::format("±{:.2f}", row.spread) : "", row.what);
   std::fflush(stdout);
 }
 

@@ -1,0 +1,35 @@
+// The models that the bench measures, from the configs of the project: those of the paper's size (configs/moving_mnist)
+// and those for two cores (configs/mini).
+//   BenchModel convs5 = make_bench_model("paper", "convs5");   convs5.model->loss(convs5.clip(9), {});
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convssm/models/registry.h"
+#include "convssm/train/config.h"
+
+namespace convssm::bench {
+
+struct BenchModel {
+  std::string name;  // "convs5", "transformer_recompute", ...
+  std::shared_ptr<models::Model> model;
+  data::FrameFormat format;
+  train::Config config;
+
+  at::Tensor clip(int64_t frames) const;  // [1,frames,C,H,W], the same at every call
+  models::FrameSize frames() const { return {format.channels, format.height, format.width}; }
+};
+
+// Beside the names of cores: convssm_random, the ConvS5 with a random state matrix, and transformer_recompute, which
+// computes everything anew for every frame, as the paper measured it.
+BenchModel make_bench_model(const std::string& size, const std::string& name);
+
+// A model with everything that the paper's cost table is about. The Transformer comes twice.
+const std::vector<std::string>& paper_names();
+
+// "ConvS5" for "convs5", as a person writes it.
+std::string display_name(const std::string& name);
+
+}  // namespace convssm::bench

@@ -1,0 +1,51 @@
+#include "convssm/bench/generator.h"
+
+#include <ATen/ATen.h>
+
+namespace convssm::bench {
+namespace {
+
+constexpr int64_t kShort = 2;  // frames of the clip; all but the last went through the core
+
+bool is(const std::string& name, const char* part) { return name.ends_with(part); }
+
+// The first `size` of as many copies as needed.
+at::Tensor repeated(const at::Tensor& x, int64_t axis, int64_t size) {
+  std::vector<int64_t> times(x.dim(), 1);
+  times[axis] = (size + x.size(axis) - 1) / x.size(axis);
+  return x.repeat(times).narrow(axis, 0, size).contiguous();
+}
+
+}  // namespace
+
+Generator make_generator(const BenchModel& subject, const models::State& start, Precision precision) {
+  if (precision != Precision::float32) return {};
+  auto state = std::make_shared<models::State>(start);
+  return [model = subject.model, state] {
+    at::NoGradGuard no_grad;
+    models::FrameOutput out = model->next(*state, {});
+    *state = std::move(out.state);
+    return out.frame;
+  };
+}
+
+models::State state_after(const BenchModel& subject, int64_t frames) {
+  at::NoGradGuard no_grad;
+  const models::State young = subject.model->start(subject.clip(kShort), {});
+  models::State old;
+  for (const auto& [name, value] : young.items()) {
+    const int64_t seen = frames - 1;  // frames that went through the core; a start token comes before them
+    if (is(name, ".position")) {
+      old.set(name, value / kShort * (seen + 1));
+    } else if (is(name, ".k") || is(name, ".v")) {
+      old.set(name, repeated(value, 2, value.size(2) / kShort * (seen + 1)));
+    } else if (is(name, "core.tokens")) {
+      old.set(name, repeated(value, 0, seen));
+    } else {
+      old.set(name, value);
+    }
+  }
+  return old;
+}
+
+}  // namespace convssm::bench

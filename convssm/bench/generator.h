@@ -1,0 +1,22 @@
+// Generation as the bench measures it: one frame of one clip after another. The one place that chooses the engine.
+#pragma once
+
+#include <functional>
+
+#include "convssm/bench/bench_models.h"
+
+namespace convssm::bench {
+
+enum class Precision { float32, int8 };
+
+using Generator = std::function<at::Tensor()>;  // the next frame [1,C,H,W]
+
+// Goes on from `start`. Empty if there is no engine of this precision.
+Generator make_generator(const BenchModel& subject, const models::State& start,
+                         Precision precision = Precision::float32);
+
+// The state after `frames` frames, without computing them: what grows with the frames seen (the caches of attention) is
+// made of that size from the state of a short clip. A frame then costs what it costs after that many frames.
+models::State state_after(const BenchModel& subject, int64_t frames);
+
+}  // namespace convssm::bench

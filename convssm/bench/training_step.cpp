@@ -1,0 +1,14 @@
+#include "convssm/bench/training_step.h"
+
+#include "convssm/train/gradients.h"
+
+namespace convssm::bench {
+
+double TrainingStep::run() {
+  optimizer_.zero_gradients();
+  const double loss = train::add_gradients(*model_, video_, {}, 0).loss;
+  optimizer_.update(0);
+  return loss;
+}
+
+}  // namespace convssm::bench
