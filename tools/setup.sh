@@ -27,6 +27,8 @@ packages=(
   "libswscale-dev|MP4 files"
   "libyaml-cpp-dev|configuration files"
   "libxxhash-dev|checksums of checkpoints"
+  "librsvg2-dev|charts as PNG files"
+  "fonts-dejavu-core|the letters in them"
   "libgtest-dev|tests"
   "clang-format|code layout"
 )

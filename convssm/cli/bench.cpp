@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/threads.h"
-#include "convssm/base/version.h"
 #include "convssm/bench/harness.h"
+#include "convssm/bench/page.h"
+#include "convssm/bench/results.h"
 #include "convssm/ops/isa.h"
 
 namespace convssm::cli {
@@ -22,7 +21,8 @@ namespace {
 
 struct BenchOptions {
   std::vector<std::string> only;
-  std::string json;
+  std::string json, page;
+  std::vector<std::string> from;
   int rounds = 15;
 };
 
@@ -39,11 +39,6 @@ std::vector<bench::Group> chosen_groups(const std::vector<std::string>& only) {
     fail(ErrorKind::usage, "[bench] --only expects some of {}, got '{}'", fmt::join(names, ","), name);
   }
   return chosen;
-}
-
-nlohmann::json to_json(const bench::Row& row) {
-  return {{"name", row.name},   {"value", row.value},   {"unit", row.unit}, {"reference", row.reference},
-          {"ratio", row.ratio}, {"spread", row.spread}, {"what", row.what}};
 }
 
 // Small numbers keep their digits.
@@ -65,20 +60,23 @@ void run(const BenchOptions& options) {
              threads(), ops::isa_name(), options.rounds);
   fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
              "reference is");
-  nlohmann::json rows = nlohmann::json::array();
+  bench::Results results{bench::describe_machine(options.rounds), {}};
   for (const auto& group : groups) {
     group.run(options.rounds, [&](const bench::Row& row) {
       print(row);
-      rows.push_back(to_json(row));
+      results.rows.push_back(row);
     });
   }
-  if (options.json.empty()) return;
-  const nlohmann::json all{{"version", kVersion},
-                           {"threads", threads()},
-                           {"isa", ops::isa_name()},
-                           {"rounds", options.rounds},
-                           {"rows", rows}};
-  replace_file(options.json, all.dump(2) + "\n");
+  if (!options.json.empty()) bench::write_results(options.json, results);
+}
+
+void fill_page(const BenchOptions& options) {
+  if (options.from.empty()) {
+    fail(ErrorKind::usage, "[bench] --page needs files of rows: --from bench.json (made by --json)");
+  }
+  for (const std::string& file : bench::update_page(options.page, bench::read_results(options.from))) {
+    fmt::print("{}\n", file);
+  }
 }
 
 }  // namespace
@@ -86,15 +84,22 @@ void run(const BenchOptions& options) {
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Measure speeds of this machine against their limits");
-  std::string groups = "Groups to measure, separated by commas:";
-  for (const auto& group : bench::all_groups()) groups += fmt::format("\n{} - {}", group.name, group.summary);
+  std::string groups = "Groups to measure, separated by commas (those marked * only when named):";
+  for (const auto& group : bench::all_groups())
+    groups += fmt::format("\n{}{} - {}", group.name, group.by_default ? "" : "*", group.summary);
   command->add_option("--only", options->only, groups)->delimiter(',');
   command->add_option("--json", options->json, "Also write the rows to this file");
   command->add_option("--rounds", options->rounds, "How often each pair is measured")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->footer("Example:\n  convssm bench --only scan,layer --json bench.json");
-  command->callback([options] { run(*options); });
+  command->add_option("--page", options->page,
+                      "Measure nothing: fill the blocks of this page, draw its curves beside it");
+  command->add_option("--from", options->from, "The files of rows for --page, separated by commas; later ones count")
+      ->delimiter(',');
+  command->footer(
+      "Examples:\n  convssm bench --only scan,layer --json bench.json\n"
+      "  convssm bench --page docs/performance.md --from docs/performance.json");
+  command->callback([options] { options->page.empty() ? run(*options) : fill_page(*options); });
 }
 
 }  // namespace convssm::cli

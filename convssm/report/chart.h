@@ -10,7 +10,8 @@ namespace convssm::report {
 
 enum class Scale {
   linear,
-  automatic,  // logarithmic if all values are positive and span a factor of 15
+  automatic,    // logarithmic if all values are positive and span a factor of 15
+  logarithmic,  // if all values are positive
 };
 
 enum class Stroke { solid, dashed, faint };
@@ -29,6 +30,7 @@ struct Chart {
   std::string x_label;
   Scale scale = Scale::linear;
   std::vector<Line> lines;
+  Scale x_scale = Scale::linear;
 };
 
 // A <figure>; "" if no line has a finite value. Gaps stay gaps; few points get dots.

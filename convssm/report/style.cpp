@@ -115,8 +115,8 @@ function nearest(points, x) {
 }
 for (const chart of document.querySelectorAll('.chart')) {
   const svg = chart.querySelector('svg');
-  const [x0, x1, left, right, y0, y1, bottom, top, log] = svg.dataset.axes.split(' ').map(Number);
-  const toX = p => x0 + (p - left) / (right - left) * (x1 - x0);
+  const [x0, x1, left, right, y0, y1, bottom, top, log, logX] = svg.dataset.axes.split(' ').map(Number);
+  const toX = p => { const v = x0 + (p - left) / (right - left) * (x1 - x0); return logX ? 10 ** v : v; };
   const toY = p => { const v = y0 + (p - bottom) / (top - bottom) * (y1 - y0); return log ? 10 ** v : v; };
   const lines = [...svg.querySelectorAll('.line:not(.faint)')].map(line => ({
     name: line.dataset.name, color: line.dataset.color,
