@@ -1,0 +1,24 @@
+// The implementations behind PackedConv: one file each, chosen in packed_conv.cpp.
+#pragma once
+
+#include <memory>
+
+#include "convssm/ops/packed_conv.h"
+
+namespace convssm::ops {
+
+class ConvKernel {
+ public:
+  virtual ~ConvKernel() = default;
+  virtual size_t scratch_bytes(int64_t frames) = 0;
+  virtual void run(const float* x, float* y, int64_t frames, void* scratch, const ConvEpilogue& epilogue) = 0;
+};
+
+std::unique_ptr<ConvKernel> make_direct_conv(const ConvShape& shape, const float* weight, const float* bias);
+std::unique_ptr<ConvKernel> make_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
+                                           const ConvInputRange& input);
+
+// y = activation(y + add), for kernels that have no epilogue of their own.
+void apply_epilogue(float* y, int64_t size, const ConvEpilogue& epilogue);
+
+}  // namespace convssm::ops

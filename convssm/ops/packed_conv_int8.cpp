@@ -1,0 +1,134 @@
+// Convolutions in 8-bit integers by oneDNN. With q = round(x f_c + z_c) in [0,255] for input channel c and
+// v = round(w / (f_c t_o)) for the weights of output o:
+//   conv(x, w) = t_o (conv(q, v) - sum of v z_c),   exact but for the two roundings, also at the edges:
+// the input is laid into a border of z_c, which stands for zero.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "convssm/ops/check.h"
+#include "convssm/ops/conv_kernel.h"
+#include "convssm/ops/dnnl_conv.h"
+#include "convssm/ops/quantize_kernels.h"
+
+namespace convssm::ops {
+namespace {
+
+constexpr int64_t kGrainRows = 4;
+
+// Without instructions for products of four bytes, sums of two products are cut to 16 bits: 2 * 255 * 64 still fits.
+float largest_weight() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto has = [isa](dnnl::cpu_isa wanted) {
+    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+  };
+  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni) ? 127.0f : 64.0f;
+}
+
+struct InputScale {
+  std::vector<float> factor, offset;
+};
+
+// Zero is always a value of the range, so that the border is exact.
+InputScale input_scale(const ConvShape& shape, const ConvInputRange& range) {
+  InputScale scale;
+  for (int64_t c = 0; c < shape.in; ++c) {
+    const float low = std::min(range.low[c], 0.0f), high = std::max(range.high[c], 0.0f);
+    require("packed_conv", std::isfinite(low) && std::isfinite(high), "channel {} has the range {} to {}", c,
+            range.low[c], range.high[c]);
+    const float width = high - low;
+    scale.factor.push_back(width > 0 ? 255.0f / width : 1.0f);
+    scale.offset.push_back(std::round(-low * scale.factor.back()));
+  }
+  return scale;
+}
+
+struct Int8Weights {
+  std::vector<int8_t> values;
+  std::vector<float> scales, bias;
+};
+
+Int8Weights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {
+  const int64_t area = shape.kernel * shape.kernel, row = shape.in * area;
+  const float limit = largest_weight();
+  Int8Weights result;
+  result.values.resize(shape.out * row);
+  for (int64_t o = 0; o < shape.out; ++o) {
+    const float* w = weight + o * row;
+    float largest = 0;
+    for (int64_t i = 0; i < row; ++i) largest = std::max(largest, std::abs(w[i] / input.factor[i / area]));
+    const float t = largest > 0 ? largest / limit : 1.0f;
+    double offset = 0;
+    for (int64_t i = 0; i < row; ++i) {
+      const float v = std::clamp(std::round(w[i] / input.factor[i / area] / t), -limit, limit);
+      result.values[o * row + i] = static_cast<int8_t>(v);
+      offset += static_cast<double>(v) * static_cast<double>(input.offset[i / area]);
+    }
+    result.scales.push_back(t);
+    const double own = bias == nullptr ? 0 : static_cast<double>(bias[o]) / static_cast<double>(t);
+    result.bias.push_back(static_cast<float>(own - offset));
+  }
+  return result;
+}
+
+size_t rounded_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class Int8Conv : public ConvKernel {
+ public:
+  Int8Conv(const ConvShape& shape, InputScale input, const Int8Weights& weights)
+      : shape_(shape),
+        input_(std::move(input)),
+        conv_({.shape = shape, .data = dnnl::memory::data_type::u8, .scales = weights.scales}, weights.values.data(),
+              weights.bias.data()) {
+    for (const float z : input_.offset) zero_.push_back(static_cast<uint8_t>(z));
+  }
+
+  size_t scratch_bytes(int64_t frames) override { return bytes(frames) + conv_.scratch_bytes(frames); }
+
+  void run(const float* x, float* y, int64_t frames, void* scratch, const ConvEpilogue& epilogue) override {
+    auto* q = static_cast<uint8_t*>(scratch);
+    at::parallel_for(0, frames * height(), kGrainRows, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) quantize_line(x, q, i / height(), i % height());
+    });
+    conv_.run(q, y, frames, q + bytes(frames));
+    apply_epilogue(y, frames * shape_.out * shape_.height * shape_.width, epilogue);
+  }
+
+ private:
+  int64_t height() const { return shape_.height + shape_.kernel - 1; }
+  int64_t width() const { return shape_.width + shape_.kernel - 1; }
+  size_t bytes(int64_t frames) const { return rounded_up(frames * height() * width() * shape_.in); }
+
+  // Line `row` of the bordered frame.
+  void quantize_line(const float* x, uint8_t* q, int64_t frame, int64_t row) const {
+    const int64_t before = (shape_.kernel - 1) / 2, C = shape_.in, inside = row - before;
+    uint8_t* line = q + (frame * height() + row) * width() * C;
+    if (inside < 0 || inside >= shape_.height) return fill(line, width());
+    fill(line, before);
+    fill(line + (before + shape_.width) * C, width() - before - shape_.width);
+    const float* values = x + (frame * shape_.height + inside) * shape_.width * C;
+    quantize_rows({shape_.width, C, values, input_.factor.data(), input_.offset.data(), line + before * C});
+  }
+
+  void fill(uint8_t* out, int64_t pixels) const {
+    for (int64_t p = 0; p < pixels; ++p) out = std::copy(zero_.begin(), zero_.end(), out);
+  }
+
+  ConvShape shape_;
+  InputScale input_;
+  std::vector<uint8_t> zero_;
+  DnnlConv conv_;
+};
+
+}  // namespace
+
+std::unique_ptr<ConvKernel> make_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
+                                           const ConvInputRange& range) {
+  InputScale input = input_scale(shape, range);
+  const Int8Weights weights = quantize_weights(shape, weight, bias, input);
+  return std::make_unique<Int8Conv>(shape, std::move(input), weights);
+}
+
+}  // namespace convssm::ops
