@@ -37,12 +37,13 @@ class PeerFile {
     model.zero_grad();
     at::NoGradGuard no_grad;
     const at::Tensor frame = model.next(model.start(video.slice(0, 0, 1), {}), {}).frame;
-    std::vector<io::NamedArray> arrays = models::model_arrays(model);
-    arrays.push_back({"bench.video", io::to_array(video)});
-    arrays.push_back({"bench.frame", io::to_array(frame)});
-    arrays.push_back({"bench.loss", io::to_array(at::full({1}, loss))});
-    arrays.push_back({"bench.gradient_norm", io::to_array(at::full({1}, norm))});
-    io::write_safetensors(path_, arrays, models::recipe_metadata({subject.config.model, subject.format.to_json(), {}}));
+    std::vector<io::LazyArray> arrays = models::model_arrays(model);
+    arrays.push_back(io::lazy_array("bench.video", video));
+    arrays.push_back(io::lazy_array("bench.frame", frame));
+    arrays.push_back(io::lazy_array("bench.loss", at::full({1}, loss)));
+    arrays.push_back(io::lazy_array("bench.gradient_norm", at::full({1}, norm)));
+    io::stream_safetensors(path_, arrays,
+                           models::recipe_metadata({subject.config.model, subject.format.to_json(), {}}));
   }
   ~PeerFile() {
     std::error_code ignored;

@@ -17,6 +17,9 @@ class ConvKernel {
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvShape& shape, const float* weight, const float* bias);
 std::unique_ptr<ConvKernel> make_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
                                            const ConvInputRange& input);
+std::unique_ptr<ConvKernel> make_winograd_conv(const ConvShape& shape, const float* weight, const float* bias);
+std::unique_ptr<ConvKernel> make_winograd_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
+                                                    const ConvInputRange& input);
 
 // y = activation(y + add), for kernels that have no epilogue of their own.
 void apply_epilogue(float* y, int64_t size, const ConvEpilogue& epilogue);

@@ -17,6 +17,14 @@ dnnl::memory copy_of(const dnnl::memory::desc& desc, const dnnl::engine& engine,
 
 }  // namespace
 
+bool has_byte_products() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto has = [isa](dnnl::cpu_isa wanted) {
+    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+  };
+  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
+}
+
 DnnlConv::DnnlConv(const DnnlConvSpec& spec, const void* weight, const float* bias)
     : spec_(spec), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
   const ConvShape& s = spec.shape;

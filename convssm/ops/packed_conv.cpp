@@ -4,7 +4,10 @@
 
 #include "convssm/ops/activation_kernels.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/conv_algorithm.h"
 #include "convssm/ops/conv_kernel.h"
+#include "convssm/ops/dnnl_conv.h"
+#include "convssm/ops/winograd_int8.h"
 
 namespace convssm::ops {
 namespace {
@@ -18,6 +21,19 @@ ConvShape checked(const ConvShape& s) {
   return s;
 }
 
+bool by_winograd(const ConvShape& s) { return s.kernel == 3 && chooses_winograd({1, s.height, s.width, s.in, s.out}); }
+
+std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* weight, const float* bias) {
+  return by_winograd(shape) ? make_winograd_conv(shape, weight, bias) : make_direct_conv(shape, weight, bias);
+}
+
+// Without instructions for products of bytes, direct sums of them are slower than Winograd's in 16 bits.
+std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* weight, const float* bias,
+                                        const ConvInputRange& input) {
+  const bool winograd = by_winograd(shape) && winograd_int8_takes(shape.in, shape.out) && !has_byte_products();
+  return winograd ? make_winograd_int8_conv(shape, weight, bias, input) : make_int8_conv(shape, weight, bias, input);
+}
+
 }  // namespace
 
 void apply_epilogue(float* y, int64_t size, const ConvEpilogue& e) {
@@ -29,10 +45,10 @@ void apply_epilogue(float* y, int64_t size, const ConvEpilogue& e) {
 }
 
 PackedConv::PackedConv(const ConvShape& shape, const float* weight, const float* bias)
-    : shape_(checked(shape)), kernel_(make_direct_conv(shape, weight, bias)) {}
+    : shape_(checked(shape)), kernel_(make_kernel(shape, weight, bias)) {}
 
 PackedConv::PackedConv(const ConvShape& shape, const float* weight, const float* bias, const ConvInputRange& input)
-    : shape_(checked(shape)), kernel_(make_int8_conv(shape, weight, bias, input)) {}
+    : shape_(checked(shape)), kernel_(make_kernel(shape, weight, bias, input)) {}
 
 PackedConv::~PackedConv() = default;
 PackedConv::PackedConv(PackedConv&&) noexcept = default;

@@ -19,13 +19,7 @@ namespace {
 constexpr int64_t kGrainRows = 4;
 
 // Without instructions for products of four bytes, sums of two products are cut to 16 bits: 2 * 255 * 64 still fits.
-float largest_weight() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto has = [isa](dnnl::cpu_isa wanted) {
-    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-  };
-  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni) ? 127.0f : 64.0f;
-}
+float largest_weight() { return has_byte_products() ? 127.0f : 64.0f; }
 
 struct InputScale {
   std::vector<float> factor, offset;

@@ -28,7 +28,7 @@ bool winograd_int8_takes(int64_t in, int64_t out) { return winograd_takes(in, ou
 
 WinogradInt8Weights winograd_int8_pack(const float* taps, int64_t in, int64_t out, const float* limits) {
   WinogradInt8Weights to{in, out, {}, {}, std::vector<float>(static_cast<size_t>(in))};
-  to.weights.resize(static_cast<size_t>(kPositions * in * padded(out)));
+  to.weights = HugePages<int16_t>(static_cast<size_t>(kPositions * in * padded(out)));
   to.scales.resize(static_cast<size_t>(kPositions * padded(out)));
   std::vector<float> scaled(taps, taps + 9 * in * out);  // the steps of the inputs go into the weights
   for (int64_t i = 0; i < in; ++i) {

@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "convssm/ops/huge_pages.h"
 #include "convssm/ops/winograd.h"
 
 namespace convssm::ops {
 
 struct WinogradInt8Weights {
   int64_t in = 0, out = 0;
-  std::vector<int16_t> weights;
+  HugePages<int16_t> weights;
   std::vector<float> scales, inverse_steps;
 };
 
