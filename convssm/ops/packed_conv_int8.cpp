@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "convssm/ops/check.h"
@@ -18,8 +19,11 @@ namespace {
 
 constexpr int64_t kGrainRows = 4;
 
-// Without instructions for products of four bytes, sums of two products are cut to 16 bits: 2 * 255 * 64 still fits.
-float largest_weight() { return has_byte_products() ? 127.0f : 64.0f; }
+constexpr int kMost = 127;
+
+// Without instructions for products of four bytes, the products of two neighbouring channels (even, odd) are summed in 16
+// bits, which cuts at 32767: weights of one sign must not sum to more than 128 there.
+bool sums_of_two_are_cut() { return !has_byte_products(); }
 
 struct InputScale {
   std::vector<float> factor, offset;
@@ -44,24 +48,81 @@ struct Int8Weights {
   std::vector<float> scales, bias;
 };
 
-Int8Weights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {
-  const int64_t area = shape.kernel * shape.kernel, row = shape.in * area;
-  const float limit = largest_weight();
-  Int8Weights result;
-  result.values.resize(shape.out * row);
-  for (int64_t o = 0; o < shape.out; ++o) {
-    const float* w = weight + o * row;
-    float largest = 0;
-    for (int64_t i = 0; i < row; ++i) largest = std::max(largest, std::abs(w[i] / input.factor[i / area]));
-    const float t = largest > 0 ? largest / limit : 1.0f;
-    double offset = 0;
-    for (int64_t i = 0; i < row; ++i) {
-      const float v = std::clamp(std::round(w[i] / input.factor[i / area] / t), -limit, limit);
-      result.values[o * row + i] = static_cast<int8_t>(v);
-      offset += static_cast<double>(v) * static_cast<double>(input.offset[i / area]);
+// The weights of one output, [in,area] as they stand before the quantized input.
+class WeightRow {
+ public:
+  WeightRow(const ConvShape& shape, const float* weight, const InputScale& input)
+      : area_(shape.kernel * shape.kernel), in_(shape.in), exact_(weight, weight + in_ * area_), values_(in_ * area_) {
+    for (int64_t i = 0; i < in_ * area_; ++i) exact_[i] /= input.factor[i / area_];
+    for (const float w : exact_) largest_ = std::max(largest_, std::abs(w));
+  }
+
+  // Rounds to steps of the scale with the least error; returns the scale. A fine step cuts the largest weights.
+  float quantize() {
+    if (largest_ == 0) return 1;
+    float best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (const float limit : {64.0f, 76.0f, 90.0f, 104.0f, 116.0f, 127.0f, 145.0f}) {
+      const double error = round_to(largest_ / limit);
+      if (error < least) best = largest_ / limit;
+      least = std::min(least, error);
     }
-    result.scales.push_back(t);
-    const double own = bias == nullptr ? 0 : static_cast<double>(bias[o]) / static_cast<double>(t);
+    round_to(best);
+    return best;
+  }
+
+  const std::vector<int8_t>& values() const { return values_; }
+  int64_t area() const { return area_; }
+
+ private:
+  // Returns the sum of squared errors.
+  double round_to(float step) {
+    for (size_t i = 0; i < exact_.size(); ++i) {
+      const int v = static_cast<int>(std::lround(exact_[i] / step));
+      values_[i] = static_cast<int8_t>(std::clamp(v, -kMost, kMost));
+    }
+    if (cut_) shorten_pairs();
+    double error = 0;
+    for (size_t i = 0; i < exact_.size(); ++i) {
+      const double e = static_cast<double>(exact_[i]) - static_cast<double>(values_[i]) * static_cast<double>(step);
+      error += e * e;
+    }
+    return error;
+  }
+
+  void shorten_pairs() {
+    for (int64_t c = 0; c + 1 < in_; c += 2) {
+      for (int64_t k = 0; k < area_; ++k) {
+        int8_t& first = values_[c * area_ + k];
+        int8_t& second = values_[(c + 1) * area_ + k];
+        const int sum = first + second, excess = std::abs(sum) - 128;
+        if ((first > 0) != (second > 0) || excess <= 0) continue;
+        const int sign = sum > 0 ? 1 : -1;
+        first = static_cast<int8_t>(first - sign * ((excess + 1) / 2));
+        second = static_cast<int8_t>(second - sign * (excess / 2));
+      }
+    }
+  }
+
+  int64_t area_, in_;
+  std::vector<float> exact_;
+  std::vector<int8_t> values_;
+  float largest_ = 0;
+  bool cut_ = sums_of_two_are_cut();
+};
+
+Int8Weights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {
+  Int8Weights result;
+  for (int64_t o = 0; o < shape.out; ++o) {
+    WeightRow row(shape, weight + o * shape.in * shape.kernel * shape.kernel, input);
+    const float scale = row.quantize();
+    double offset = 0;
+    for (size_t i = 0; i < row.values().size(); ++i) {
+      offset += static_cast<double>(row.values()[i]) * static_cast<double>(input.offset[i / row.area()]);
+    }
+    result.values.insert(result.values.end(), row.values().begin(), row.values().end());
+    result.scales.push_back(scale);
+    const double own = bias == nullptr ? 0 : static_cast<double>(bias[o]) / static_cast<double>(scale);
     result.bias.push_back(static_cast<float>(own - offset));
   }
   return result;

@@ -151,6 +151,21 @@ TEST(PackedConvInt8, ExtremesDoNotOverflow) {
   EXPECT_LT(distance(run(conv, x).to(at::kDouble), exact), 1e-3);
 }
 
+// The largest weight in one channel of each pair before the largest inputs: exact if, and only if, the sums of 16 bits are
+// over channels (even, odd). Half as large in both: exact as well.
+TEST(PackedConvInt8, SumsOfPairsDoNotOverflow) {
+  for (const auto& pattern : {at::tensor({1.0f, 0.0f, 1.0f, 0.0f}), at::tensor({0.0f, 1.0f, 1.0f, 0.0f})}) {
+    for (const int64_t kernel : {1, 3}) {
+      const at::Tensor x = at::ones({1, 6, 6, 64}), low = at::zeros({64});
+      const at::Tensor weight = pattern.repeat({16}).view({1, 64, 1, 1}).expand({24, 64, kernel, kernel}).contiguous();
+      const PackedConv conv({64, 24, kernel, 6, 6}, weight.data_ptr<float>(), nullptr,
+                            {low.data_ptr<float>(), x.data_ptr<float>()});
+      const at::Tensor exact = naive(x.to(at::kDouble), weight.to(at::kDouble), {});
+      EXPECT_LT(distance(run(conv, x).to(at::kDouble), exact), 1e-3) << kernel;
+    }
+  }
+}
+
 TEST(PackedConvInt8, ValuesOutsideOfTheRangeAreCut) {
   const at::Tensor x = at::tensor({-9.0f, 9.0f, 0.5f}).view({1, 1, 3, 1}), weight = at::ones({1, 1, 1, 1});
   const float low = -1, high = 1;
