@@ -4,6 +4,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "convssm/base/option_reader.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
@@ -127,6 +128,21 @@ CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const T
   }
   out.y = u.view(x.sizes());
   return out;
+}
+
+nn::Buffer ConvRnnImpl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
+  finite_(name_, *this);
+  nn::Buffer u = x;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Layer& layer = layers_[i];
+    std::vector<nn::Buffer> states;
+    for (size_t j = 0; j < state_names_.size(); ++j) {
+      states.push_back(plan.state(key(i, j), options_.features, x.height, x.width));
+    }
+    const nn::Buffer v = plan_before(plan, options_.wrapper, layer.norm, u);
+    u = plan_after(plan, options_.wrapper, layer.norm, u, layer.cell->plan(plan, v, states));
+  }
+  return u;
 }
 
 }  // namespace convssm::cores

@@ -34,6 +34,9 @@ class ConvCell : public torch::nn::Module {
   virtual std::pair<at::Tensor, States> forward(const at::Tensor& u, int64_t L, States states,
                                                 const at::Tensor& resets) = 0;
 
+  // One frame in a plan: u to h, on the states of the layer in the order of their names.
+  virtual nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) = 0;
+
  protected:
   // All states, zero in the samples that begin anew at frame k.
   static void forget(States& states, const at::Tensor& resets, int64_t k);
@@ -45,6 +48,8 @@ class ConvCell : public torch::nn::Module {
 class ConvRnnImpl : public Core {
  public:
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
+  bool has_plan() const override { return true; }
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x) override;
   const ConvRnnOptions& options() const { return options_; }
   void train(bool on = true) override;
 

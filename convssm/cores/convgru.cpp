@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ssm/initializers.h"
 
@@ -39,6 +40,17 @@ std::pair<at::Tensor, ConvCell::States> ConvGRUCellImpl::forward(const at::Tenso
     all.push_back(states[0]);
   }
   return {L == 1 ? all[0] : at::cat(all), states};
+}
+
+nn::Buffer ConvGRUCellImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) {
+  const int64_t P = features_;
+  const nn::Buffer h = states[0];
+  const at::Tensor of_u = at::cat({kernel_z_, kernel_r_, kernel_n_}).narrow(1, 0, P);
+  const nn::Buffer from_u = plan.conv(u, of_u, {});
+  const nn::Buffer zr = plan.conv(h, at::cat({kernel_z_, kernel_r_}).narrow(1, P, P), {});
+  const nn::Buffer n = plan.conv(plan.gru_reset(from_u, zr, h), kernel_n_.narrow(1, P, P), {});
+  plan.gru_update(from_u, zr, n, h);
+  return h;
 }
 
 ConvGRUImpl::ConvGRUImpl(const ConvGRUOptions& options)

@@ -19,6 +19,7 @@ class ConvGRUCellImpl : public ConvCell {
   ConvGRUCellImpl(const ConvRnnOptions& options, const Stream& stream);
   std::pair<at::Tensor, States> forward(const at::Tensor& u, int64_t L, States states,
                                         const at::Tensor& resets) override;
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) override;
 
  private:
   int64_t features_;

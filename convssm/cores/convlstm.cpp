@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/lstm_gates.h"
 #include "convssm/ssm/initializers.h"
@@ -28,6 +29,13 @@ std::pair<at::Tensor, ConvCell::States> ConvLSTMCellImpl::forward(const at::Tens
     h.push_back(next.h);
   }
   return {L == 1 ? h[0] : at::cat(h), states};
+}
+
+nn::Buffer ConvLSTMCellImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) {
+  const nn::Buffer from_u = plan.conv(u, kernel_.narrow(1, 0, features_), {});
+  const nn::Buffer from_h = plan.conv(states[1], kernel_.narrow(1, features_, features_), {});
+  plan.lstm_step(from_u, from_h, states[0], states[1]);
+  return states[1];
 }
 
 ConvLSTMImpl::ConvLSTMImpl(const ConvLSTMOptions& options)

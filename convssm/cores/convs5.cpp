@@ -4,6 +4,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "convssm/cores/layer_stack.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
@@ -108,6 +109,14 @@ std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::forward(const at::Tensor& u, in
   return {ops::conv2d(scan.x.flatten(0, 1), kernels.c), scan.last};
 }
 
+nn::Buffer ConvS5SSMImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const nn::Buffer& add,
+                               const std::string& state) const {
+  const Kernels kernels = fold({});
+  const nn::Buffer x = plan.state(state, 2 * states(), u.height, u.width);
+  plan.scan_step(x, kernels.a, plan.conv(u, kernels.b, {}));
+  return plan.conv(x, kernels.c, {}, {.add = add});
+}
+
 ConvS5LayerImpl::ConvS5LayerImpl(const ConvS5Options& options, const Stream& stream) : options_(options) {
   const int64_t U = options.features;
   ssm_ = register_module("ssm", ConvS5SSM(options, stream.split("ssm")));
@@ -126,6 +135,13 @@ std::pair<at::Tensor, at::Tensor> ConvS5LayerImpl::forward(const at::Tensor& u, 
   auto [y, last] = ssm_->forward(v, L, x0, timing);
   if (d_) y = y + d_(v);
   return {wrap_after(options_.wrapper, norm_, u, block_(y), L, is_training()), last};
+}
+
+nn::Buffer ConvS5LayerImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const std::string& state) {
+  const nn::Buffer v = plan_before(plan, options_.wrapper, norm_, u);
+  const nn::Buffer through = d_ ? plan.conv(v, d_->weight, d_->bias) : nn::Buffer{};
+  const nn::Buffer y = ssm_->plan(plan, v, through, state);
+  return plan_after(plan, options_.wrapper, norm_, u, block_->plan(plan, y));
 }
 
 ConvS5Impl::ConvS5Impl(const ConvS5Options& options) : options_(options) {
@@ -149,6 +165,19 @@ CoreOutput ConvS5Impl::forward(const at::Tensor& x, const State& state, const Ti
           ops::shape_text(x.sizes()));
   finite_("ConvS5", *this);
   return run_layers("ConvS5", layers_, x, state, timing, options_.skip_connections);
+}
+
+nn::Buffer ConvS5Impl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
+  finite_("ConvS5", *this);
+  nn::Buffer u = x;
+  std::vector<nn::Buffer> inputs;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const int64_t source = skip_source(options_.skip_connections, i);
+    if (source >= 0) u = plan.add(u, inputs[source]);
+    inputs.push_back(u);
+    u = layers_[i]->plan(plan, u, fmt::format("layers.{}.x", i));
+  }
+  return u;
 }
 
 }  // namespace convssm::cores

@@ -50,6 +50,9 @@ class ConvS5SSMImpl : public torch::nn::Module {
   // u [L*B,U,H,W], x0 [B,2P,H,W] or undefined -> y [L*B,U,H,W], x_L [B,2P,H,W].
   std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
 
+  // The same for one frame in a plan; `add` is added to y.
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const nn::Buffer& add, const std::string& state) const;
+
   int64_t states() const { return lambda_re_.size(0); }  // P
   void train(bool on = true) override;                   // forgets what is kept
 
@@ -73,6 +76,7 @@ class ConvS5LayerImpl : public torch::nn::Module {
  public:
   ConvS5LayerImpl(const ConvS5Options& options, const Stream& stream);
   std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::string& state);
   int64_t states() const { return ssm_->states(); }
 
  private:
@@ -88,6 +92,8 @@ class ConvS5Impl : public Core {
  public:
   explicit ConvS5Impl(const ConvS5Options& options);
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
+  bool has_plan() const override { return true; }
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x) override;
   const ConvS5Options& options() const { return options_; }
   void train(bool on = true) override;
 

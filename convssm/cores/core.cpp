@@ -1,8 +1,13 @@
 #include "convssm/cores/core.h"
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
+
+nn::Buffer Core::plan(nn::FramePlan&, const nn::Buffer&) {
+  fail(ErrorKind::usage, "[plan] this core has none; run it by step()");
+}
 
 CoreOutput Core::step(const at::Tensor& x, const State& state, const Timing& timing) {
   ops::require("step", x.defined(), "x must be one frame [B,C,H,W] or [B,C], got an undefined tensor");

@@ -8,6 +8,11 @@
 #include "convssm/cores/state.h"
 #include "convssm/ssm/diagonal_states.h"
 
+namespace convssm::nn {
+class FramePlan;
+struct Buffer;
+}  // namespace convssm::nn
+
 namespace convssm::cores {
 
 using ssm::Timing;
@@ -25,6 +30,11 @@ class Core : public torch::nn::Module {
 
   // One frame, the same numbers: x [B,C,H,W] (or [B,C]); timing.dt and timing.resets are [] or [B].
   virtual CoreOutput step(const at::Tensor& x, const State& state, const Timing& timing = {});
+
+  // Describes a step to a plan (nn/frame_plan.h): x to y, on states of the plan with the names of those of the State.
+  // Cores that cannot are run by step().
+  virtual bool has_plan() const { return false; }
+  virtual nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x);
 
   // Whether the state, and with it the cost of a step, stays the same however long the sequence grows.
   virtual bool constant_state() const { return true; }

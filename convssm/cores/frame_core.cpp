@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/cores/registry.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/nn/modules.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/dense.h"
@@ -53,6 +54,17 @@ class OnFrames : public WithCore {
             ops::shape_text(x.sizes()));
     const int64_t L = x.size(0), B = x.size(1);
     return core_->forward(dense_(x.flatten(0, 1)).unflatten(0, {L, B}), state, timing);
+  }
+
+  bool has_plan() const override { return core_->has_plan(); }
+  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x) override { return plan_with_rows(plan, x, {}, {}); }
+
+  // What the rows add to the output of the 1x1 convolution is computed here, once.
+  nn::Buffer plan_with_rows(nn::FramePlan& plan, const nn::Buffer& x, const at::Tensor& rows,
+                            const at::Tensor& choice) override {
+    const nn::Buffer y = plan.conv(x, dense_->weight.narrow(1, 0, x.channels), dense_->bias);
+    if (rows.defined()) plan.add_row(y, at::matmul(rows, dense_->weight.slice(1, x.channels).t()), choice);
+    return core_->plan(plan, y);
   }
 
  private:
@@ -158,6 +170,10 @@ std::shared_ptr<FrameCore> around_tokens(const CoreInfo& info, json options, con
 }
 
 }  // namespace
+
+nn::Buffer FrameCore::plan_with_rows(nn::FramePlan& plan, const nn::Buffer& x, const at::Tensor&, const at::Tensor&) {
+  return Core::plan(plan, x);
+}
 
 std::shared_ptr<FrameCore> make_frame_core(const std::string& name, const json& options, const FrameShape& input,
                                            uint64_t seed) {

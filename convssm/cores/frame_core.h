@@ -22,6 +22,11 @@ class FrameCore : public Core {
  public:
   virtual int64_t in_channels() const = 0;
   virtual int64_t out_channels() const = 0;
+
+  // A plan on x [..,C] followed by channels that are the same for all pixels: row `choice` of `rows` [R,A], with
+  // C + A = in_channels(). Undefined rows: x has them all.
+  virtual nn::Buffer plan_with_rows(nn::FramePlan& plan, const nn::Buffer& x, const at::Tensor& rows,
+                                    const at::Tensor& choice);
 };
 
 // make_frame_core("transformer", {{"features", 1024}, {"layers", 8}, {"heads", 16}}, {257, 16, 16}, 1)

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
@@ -46,6 +47,18 @@ at::Tensor wrap_after(const WrapperOptions& options, nn::Norm& norm, const at::T
   const bool postnorm = options.use_norm && !options.prenorm;
   if (postnorm) return options.skip ? norm->add_layer_norm(u, out) : norm->layer_norm(out);
   return options.skip ? u + out : out;
+}
+
+nn::Buffer plan_before(nn::FramePlan& plan, const WrapperOptions& options, nn::Norm& norm, const nn::Buffer& u) {
+  return options.use_norm && options.prenorm ? plan.layer_norm(u, norm->weight, norm->bias) : u;
+}
+
+nn::Buffer plan_after(nn::FramePlan& plan, const WrapperOptions& options, nn::Norm& norm, const nn::Buffer& u,
+                      const nn::Buffer& o) {
+  const bool postnorm = options.use_norm && !options.prenorm;
+  if (!postnorm) return options.skip ? plan.add(u, o) : o;
+  if (options.skip) return plan.add_layer_norm(u, o, norm->weight, norm->bias);
+  return plan.layer_norm(o, norm->weight, norm->bias);
 }
 
 }  // namespace convssm::cores

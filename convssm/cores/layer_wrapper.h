@@ -6,6 +6,11 @@
 #include "convssm/nn/modules.h"
 #include "convssm/ssm/diagonal_states.h"
 
+namespace convssm::nn {
+class FramePlan;
+struct Buffer;
+}  // namespace convssm::nn
+
 namespace convssm::cores {
 
 struct WrapperOptions {
@@ -29,5 +34,10 @@ at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::
 // The layer output from u and f's output o, both [L*B,C,...].
 at::Tensor wrap_after(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u, const at::Tensor& o,
                       int64_t L, bool training);
+
+// The same in a plan.
+nn::Buffer plan_before(nn::FramePlan& plan, const WrapperOptions& options, nn::Norm& norm, const nn::Buffer& u);
+nn::Buffer plan_after(nn::FramePlan& plan, const WrapperOptions& options, nn::Norm& norm, const nn::Buffer& u,
+                      const nn::Buffer& o);
 
 }  // namespace convssm::cores

@@ -2,7 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/base/error.h"
+
 namespace convssm::models {
+
+void Model::plan(nn::FramePlan&) { fail(ErrorKind::usage, "[plan] this model has none; run it by next()"); }
 
 int64_t parameter_count(const torch::nn::Module& module) {
   int64_t count = 0;

@@ -10,6 +10,10 @@
 
 #include "convssm/cores/state.h"
 
+namespace convssm::nn {
+class FramePlan;
+}
+
 namespace convssm::models {
 
 using cores::State;
@@ -38,6 +42,11 @@ class Model : public torch::nn::Module {
 
   // The next frame, with the action [B] that leads to it (undefined: none).
   virtual FrameOutput next(const State& state, const at::Tensor& action) = 0;
+
+  // Describes next() to a plan (nn/frame_plan.h). Its doors: `frame` [B,C,H,W] goes in, `next` [B,C,H,W] comes out,
+  // `action` int64 [B] if the model takes actions, and the states by the names of the State. The states are marked.
+  virtual bool has_plan() const { return false; }
+  virtual void plan(nn::FramePlan& plan);
 
   virtual bool constant_state() const = 0;      // whether memory per frame of a rollout is constant
   virtual double pair_bytes() const = 0;        // memory that training keeps per pair of frames and sample (attention)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "convssm/base/option_reader.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 #include "convssm/ssm/initializers.h"
 
@@ -165,6 +166,19 @@ FrameOutput PixelPredictorImpl::next(const State& state, const at::Tensor& actio
   auto out = core_->step(core_input(state.get("frame"), action), core_state(state));
   const at::Tensor frame = at::clamp(decode(out.y), -1, 1);
   return {frame, model_state(out.state, frame)};
+}
+
+void PixelPredictorImpl::plan(nn::FramePlan& plan) {
+  const std::vector<int64_t> sizes{plan.batch(), options_.channels, options_.height, options_.width};
+  const at::Tensor frame = plan.door("frame", sizes), next = plan.door("next", sizes);
+  const at::Tensor action = action_table_.defined() ? plan.door("action", {plan.batch()}, at::kLong) : at::Tensor();
+  const nn::Buffer x = plan.from_frame(frame, options_.height + pad_height_, options_.width + pad_width_);
+  const nn::Buffer features = encoder_->plan(plan, x);
+  plan.set_scope("core.");
+  const nn::Buffer y = core_->plan_with_rows(plan, features, action_table_, action);
+  plan.set_scope("");
+  plan.mark_states();
+  plan.to_frame(decoder_->plan(plan, y), next);
 }
 
 std::string PixelPredictorImpl::description() const {

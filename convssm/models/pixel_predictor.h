@@ -34,6 +34,9 @@ class PixelPredictorImpl : public Model {
   State start(const at::Tensor& context, const at::Tensor& actions, const State& state = {}) override;
   FrameOutput next(const State& state, const at::Tensor& action) override;
 
+  bool has_plan() const override { return core_->has_plan(); }
+  void plan(nn::FramePlan& plan) override;
+
   bool constant_state() const override { return core_->constant_state(); }
   double pair_bytes() const override { return core_->pair_bytes(); }
   std::string description() const override;

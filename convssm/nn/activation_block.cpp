@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::nn {
@@ -39,6 +40,10 @@ SqueezeExciteImpl::SqueezeExciteImpl(int64_t channels, const Stream& stream)
 at::Tensor SqueezeExciteImpl::forward(const at::Tensor& x) {
   const at::Tensor gate = at::sigmoid(up_(at::relu(down_(x.mean({2, 3})))));
   return x * gate.unsqueeze(-1).unsqueeze(-1);
+}
+
+void SqueezeExciteImpl::plan(FramePlan& plan, Buffer x) {
+  plan.squeeze_excite(x, down_->weight, down_->bias, up_->weight, up_->bias);
 }
 
 ActivationBlockImpl::ActivationBlockImpl(const BlockOptions& options, const Stream& stream) : options_(options) {
@@ -102,6 +107,31 @@ at::Tensor ActivationBlockImpl::forward(const at::Tensor& y) {
       break;
   }
   return resnet(y);
+}
+
+Buffer ActivationBlockImpl::plan_resnet(FramePlan& plan, Buffer y) {
+  const auto act = options_.activation;
+  const Buffer v = plan.group_norm(y, options_.groups, norm1_->weight, norm1_->bias, act);
+  const Buffer h = plan.conv(v, conv1_->weight, conv1_->bias);
+  const Buffer w = plan.group_norm(h, options_.groups, norm2_->weight, norm2_->bias, act);
+  if (options_.kind == BlockKind::diag_resnet) return plan.add(y, w, act);
+  if (!se_) return plan.conv(w, conv2_->weight, conv2_->bias, {.add = y, .activation = act});
+  const Buffer r = plan.conv(w, conv2_->weight, conv2_->bias);
+  se_->plan(plan, r);
+  return plan.add(y, r, act);
+}
+
+Buffer ActivationBlockImpl::plan_half_glu(FramePlan& plan, Buffer y) {
+  const Buffer v = plan.activate(plan.layer_norm(y, norm_->weight, norm_->bias), ops::Activation::gelu);
+  return plan.gate(v, plan.conv(v, dense_->weight, dense_->bias));
+}
+
+Buffer ActivationBlockImpl::plan(FramePlan& plan, Buffer y) {
+  if (options_.kind == BlockKind::half_glu) return plan_half_glu(plan, y);
+  if (options_.kind != BlockKind::standard) return plan_resnet(plan, y);
+  const Buffer h = plan.group_norm(y, options_.groups, norm_->weight, norm_->bias, options_.activation);
+  if (se_) se_->plan(plan, h);
+  return h;
 }
 
 }  // namespace convssm::nn

@@ -15,6 +15,9 @@
 
 namespace convssm::nn {
 
+class FramePlan;
+struct Buffer;
+
 enum class BlockKind { resnet, standard, half_glu, diag_resnet };
 
 const char* name(BlockKind kind);
@@ -34,6 +37,7 @@ class SqueezeExciteImpl : public torch::nn::Module {
  public:
   SqueezeExciteImpl(int64_t channels, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);
+  void plan(FramePlan& plan, Buffer x);  // in place
 
  private:
   Dense down_, up_;
@@ -44,10 +48,13 @@ class ActivationBlockImpl : public torch::nn::Module {
  public:
   ActivationBlockImpl(const BlockOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& y);
+  Buffer plan(FramePlan& plan, Buffer y);
 
  private:
   at::Tensor resnet(const at::Tensor& y);
   at::Tensor half_glu(const at::Tensor& y);
+  Buffer plan_resnet(FramePlan& plan, Buffer y);
+  Buffer plan_half_glu(FramePlan& plan, Buffer y);
 
   BlockOptions options_;
   Norm norm_{nullptr}, norm1_{nullptr}, norm2_{nullptr};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/option_reader.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
@@ -90,6 +91,15 @@ at::Tensor ResBlockImpl::forward(const at::Tensor& x) {
   return r.add_(shortcut_ ? shortcut_(x) : x);
 }
 
+// The residual's factor goes into the weights of the second convolution, the sum into its epilogue.
+Buffer ResBlockImpl::plan(FramePlan& plan, Buffer x) {
+  const Buffer s = shortcut_ ? plan.conv(x, shortcut_->weight, shortcut_->bias) : x;
+  const Buffer v = plan.group_norm(x, groups1_, norm1_->weight, norm1_->bias, ops::Activation::elu);
+  const Buffer h = plan.conv(v, conv1_->weight, conv1_->bias);
+  const Buffer w = plan.group_norm(h, groups2_, norm2_->weight, norm2_->bias, ops::Activation::elu);
+  return plan.conv(w, kResidual * conv2_->weight, kResidual * conv2_->bias, {.add = s});
+}
+
 EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream) {
   check("encoder", options);
   int64_t channels = options.depths[0];
@@ -105,6 +115,15 @@ at::Tensor EncoderImpl::forward(const at::Tensor& x) {
   const auto first = [conv = first_](const at::Tensor& in) mutable { return conv(channels_last(in)); };
   at::Tensor h = run_level(levels_[0], first_.get(), x, first);
   for (size_t i = 1; i < levels_.size(); ++i) h = run_level(levels_[i], nullptr, h, ops::half_size);
+  return h;
+}
+
+Buffer EncoderImpl::plan(FramePlan& plan, Buffer x) {
+  Buffer h = plan.conv(x, first_->weight, first_->bias);
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (i > 0) h = plan.pool2(h);
+    for (auto& block : levels_[i]) h = block->plan(plan, h);
+  }
   return h;
 }
 
@@ -125,6 +144,15 @@ at::Tensor DecoderImpl::forward(const at::Tensor& x) {
   at::Tensor h = run_level(levels_[0], first_.get(), x, first);
   for (size_t i = 1; i < levels_.size(); ++i) h = run_level(levels_[i], nullptr, h, double_size);
   return last_(norm_->layer_norm(h));
+}
+
+Buffer DecoderImpl::plan(FramePlan& plan, Buffer x) {
+  Buffer h = plan.conv(x, first_->weight, first_->bias);
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    if (i > 0) h = plan.double_size(h);
+    for (auto& block : levels_[i]) h = block->plan(plan, h);
+  }
+  return plan.conv(plan.layer_norm(h, norm_->weight, norm_->bias), last_->weight, last_->bias);
 }
 
 }  // namespace convssm::nn

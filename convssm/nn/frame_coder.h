@@ -16,6 +16,9 @@
 
 namespace convssm::nn {
 
+class FramePlan;
+struct Buffer;
+
 struct CoderOptions {
   std::vector<int64_t> depths = {64, 128, 256};  // channels, from the finest resolution to the coarsest
   int64_t blocks = 1;                            // ResNet blocks per resolution
@@ -30,6 +33,7 @@ class ResBlockImpl : public torch::nn::Module {
  public:
   ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,out,H,W]
+  Buffer plan(FramePlan& plan, Buffer x);
 
  private:
   int64_t groups1_, groups2_;
@@ -42,6 +46,7 @@ class EncoderImpl : public torch::nn::Module {
  public:
   EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,d_n,H/scale,W/scale]; H and W multiples of the scale
+  Buffer plan(FramePlan& plan, Buffer x);
 
  private:
   Conv first_{nullptr};
@@ -53,6 +58,7 @@ class DecoderImpl : public torch::nn::Module {
  public:
   DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,h,w] -> [N,out,h*scale,w*scale]
+  Buffer plan(FramePlan& plan, Buffer x);
 
  private:
   Conv first_{nullptr};

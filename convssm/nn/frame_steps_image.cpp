@@ -1,0 +1,80 @@
+// Steps of a plan between frames of pixels and feature maps, and between resolutions.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "convssm/nn/frame_plan.h"
+#include "convssm/nn/frame_steps.h"
+#include "convssm/ops/check.h"
+#include "convssm/ops/frame_kernels.h"
+
+namespace convssm::nn {
+
+Buffer FramePlan::pool2(Buffer x) {
+  ops::require("FramePlan", x.height % 2 == 0 && x.width % 2 == 0, "pool2 takes an even size, got {} x {}", x.height,
+               x.width);
+  const Buffer y = make(x.channels, x.height / 2, x.width / 2);
+  step({x, y}, [this, x, y] {
+    // Lines of all frames of the batch follow each other, as their pairs of lines do.
+    at::parallel_for(0, batch() * y.height, grain(x.width * x.channels), [&](int64_t begin, int64_t end) {
+      ops::pool2_rows({begin, end, y.width, y.channels, at(x), at(y)});
+    });
+  });
+  return y;
+}
+
+Buffer FramePlan::double_size(Buffer x) {
+  const Buffer y = make(x.channels, 2 * x.height, 2 * x.width);
+  step({x, y}, [this, x, y] {
+    const int64_t C = x.channels, line = x.width * C;
+    at::parallel_for(0, batch() * x.height, grain(4 * line), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* from = at(x) + i * line;
+        float* to = at(y) + 4 * i * line;
+        for (int64_t j = 0; j < x.width; ++j, from += C) {
+          to = std::copy_n(from, C, to);
+          to = std::copy_n(from, C, to);
+        }
+        std::copy_n(to - 2 * line, 2 * line, to);
+      }
+    });
+  });
+  return y;
+}
+
+Buffer FramePlan::from_frame(const at::Tensor& frame, int64_t height, int64_t width) {
+  const int64_t C = frame.size(1), H = frame.size(2), W = frame.size(3);
+  const Buffer y = make(C, height, width);
+  step({y}, [this, y, frame, C, H, W] {
+    for (int64_t i = 0; i < batch() * y.height; ++i) {
+      const int64_t row = std::min(i % y.height, H - 1);
+      float* to = at(y) + i * y.width * C;
+      for (int64_t c = 0; c < C; ++c) {
+        const float* from = frame.data_ptr<float>() + ((i / y.height * C + c) * H + row) * W;
+        for (int64_t j = 0; j < y.width; ++j) to[j * C + c] = from[std::min(j, W - 1)];
+      }
+    }
+  });
+  return y;
+}
+
+void FramePlan::to_frame(Buffer x, const at::Tensor& frame) {
+  const int64_t C = frame.size(1), H = frame.size(2), W = frame.size(3);
+  ops::require("FramePlan", x.channels == C && x.height >= H && x.width >= W,
+               "a frame of {} channels, {} x {}, is not a part of one of {} channels, {} x {}", C, H, W, x.channels,
+               x.height, x.width);
+  const Buffer y = make(C, x.height, x.width);
+  step({x, y}, [this, x, y, frame, C, H, W] {
+    at::parallel_for(0, size(x), grain(1),
+                     [&](int64_t begin, int64_t end) { ops::tanh_loop(at(x) + begin, at(y) + begin, end - begin); });
+    for (int64_t i = 0; i < batch() * C * H; ++i) {
+      const int64_t row = i % H, c = i / H % C, b = i / H / C;
+      const float* from = at(y) + (b * y.height + row) * y.width * C + c;
+      float* to = frame.data_ptr<float>() + i * W;
+      for (int64_t j = 0; j < W; ++j) to[j] = from[j * C];
+    }
+  });
+}
+
+}  // namespace convssm::nn

@@ -1,0 +1,70 @@
+// Recurrences of a plan: one step of the scan, of an LSTM and of a GRU, on states that change in place.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "convssm/nn/frame_plan.h"
+#include "convssm/nn/frame_steps.h"
+#include "convssm/ops/check.h"
+#include "convssm/ops/frame_kernels.h"
+#include "convssm/ops/lstm_gates_kernels.h"
+#include "convssm/ops/scan_kernels.h"
+
+namespace convssm::nn {
+
+void FramePlan::scan_step(Buffer state, const at::Tensor& a, Buffer b) {
+  ops::require("FramePlan",
+               a.is_complex() && a.dim() == 1 && state.channels == 2 * a.size(0) && b.channels == state.channels,
+               "a must be complex [P] for states of 2P = {} channels, got {} {}", state.channels, ops::dtype_text(a),
+               ops::shape_text(a.sizes()));
+  const at::Tensor halves = frozen(at::cat({at::real(a), at::imag(a)}));
+  step({state, b}, [this, state, b, halves] {
+    const int64_t C = state.channels;
+    at::parallel_for(0, batch() * state.pixels(), grain(C), [&](int64_t begin, int64_t end) {
+      ops::ScanForwardTile<float> tile{};
+      tile.form = ops::ScanForm::split;
+      tile.P = tile.c1 = C / 2;
+      tile.rows = end - begin;
+      tile.k1 = 1;
+      tile.a = halves.data_ptr<float>();
+      tile.carry = at(state) + begin * C;
+      tile.b = at(b) + begin * C;
+      tile.x = tile.carry;  // not written: the carry is all that is wanted
+      ops::scan_forward_tile(tile);
+    });
+  });
+}
+
+void FramePlan::lstm_step(Buffer from_u, Buffer from_h, Buffer c, Buffer h) {
+  step({from_u, from_h, c, h}, [this, from_u, from_h, c, h] {
+    const int64_t P = c.channels;
+    at::parallel_for(0, batch() * c.pixels(), grain(4 * P), [&](int64_t begin, int64_t end) {
+      float* cells = at(c) + begin * P;
+      ops::lstm_rows(ops::LstmRows<float>{end - begin, P, at(from_u) + begin * 4 * P, at(from_h) + begin * 4 * P, cells,
+                                          nullptr, cells, at(h) + begin * P});
+    });
+  });
+}
+
+Buffer FramePlan::gru_reset(Buffer from_u, Buffer zr_from_h, Buffer h) {
+  const Buffer y = make(h.channels, h.height, h.width);
+  step({from_u, zr_from_h, h, y}, [this, from_u, zr_from_h, h, y] {
+    const int64_t P = h.channels;
+    at::parallel_for(0, batch() * h.pixels(), grain(3 * P), [&](int64_t begin, int64_t end) {
+      ops::gru_reset_rows({end - begin, P, at(from_u) + begin * 3 * P, at(zr_from_h) + begin * 2 * P, nullptr,
+                           at(y) + begin * P, at(h) + begin * P});
+    });
+  });
+  return y;
+}
+
+void FramePlan::gru_update(Buffer from_u, Buffer zr_from_h, Buffer n_from_h, Buffer h) {
+  step({from_u, zr_from_h, n_from_h, h}, [this, from_u, zr_from_h, n_from_h, h] {
+    const int64_t P = h.channels;
+    at::parallel_for(0, batch() * h.pixels(), grain(3 * P), [&](int64_t begin, int64_t end) {
+      ops::gru_update_rows({end - begin, P, at(from_u) + begin * 3 * P, at(zr_from_h) + begin * 2 * P,
+                            at(n_from_h) + begin * P, nullptr, at(h) + begin * P});
+    });
+  });
+}
+
+}  // namespace convssm::nn

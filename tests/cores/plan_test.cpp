@@ -1,0 +1,135 @@
+// Every core that has a plan: its steps against those of the core, state by state, for every option that has code.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/cores/registry.h"
+#include "convssm/nn/frame_plan.h"
+#include "tests/support.h"
+
+namespace convssm::cores {
+namespace {
+
+using nlohmann::json;
+using testing::distance;
+using testing::expect_error;
+using testing::randn;
+
+// Norms with weight one and convolutions without bias would hide mistakes.
+void scatter(torch::nn::Module& module) {
+  torch::NoGradGuard no_grad;
+  uint64_t seed = 100;
+  for (auto& item : module.named_parameters()) {
+    const bool plain = item.key().ends_with("weight") || item.key().ends_with("bias");
+    if (plain) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.2);
+  }
+}
+
+struct Shape {
+  int64_t B, H, W;
+};
+
+// Frames from a state that is not zero: the plan begins where the core is after one frame.
+void expect_same(const std::string& name, const json& options, const Shape& s) {
+  SCOPED_TRACE(name + " " + options.dump());
+  torch::NoGradGuard no_grad;
+  const auto core = make_core(name, options);
+  core->eval();
+  scatter(*core);
+  const int64_t C = options["features"];
+  const auto frame = [&](uint64_t k) { return randn({s.B, C, s.H, s.W}, k).to(at::kFloat); };
+  ASSERT_TRUE(core->has_plan());
+  nn::FramePlan plan({.batch = s.B});
+  const nn::Buffer in = plan.state("in", C, s.H, s.W), out = plan.state("out", C, s.H, s.W);
+  const nn::Buffer y = core->plan(plan, in);
+  plan.mark_states();
+  plan.copy(y, out);
+  plan.finish();
+
+  State state = core->step(frame(0), {}).state;
+  for (const auto& [key, value] : state.items()) plan.doors().at(key).copy_(value);
+  for (uint64_t k = 1; k < 5; ++k) {
+    CoreOutput expected = core->step(frame(k), state);
+    plan.doors().at("in").copy_(frame(k));
+    plan.run();
+    EXPECT_LT(distance(plan.doors().at("out"), expected.y), 1e-5) << "frame " << k;
+    for (const auto& [key, value] : expected.state.items()) {
+      EXPECT_LT(distance(plan.doors().at(key), value), 1e-5) << key << ", frame " << k;
+    }
+    state = std::move(expected.state);
+  }
+}
+
+const json kSmall = {{"features", 12}, {"state_size", 16}, {"layers", 2}, {"groups", 4}, {"dt_max", 1.0}};
+
+json with(json options, const json& changes) {
+  options.update(changes);
+  return options;
+}
+
+TEST(CorePlan, ConvS5OfEveryKind) {
+  for (const char* kind : {"resnet", "standard", "half_glu", "diag_resnet"}) {
+    expect_same("convs5", with(kSmall, {{"activation_block", kind}}), {2, 5, 7});
+    expect_same("convs5", with(kSmall, {{"activation_block", kind}, {"prenorm", true}, {"feedthrough", true}}),
+                {1, 4, 4});
+  }
+  for (const char* kind : {"resnet", "standard"}) {
+    expect_same("convs5", with(kSmall, {{"activation_block", kind}, {"squeeze_excite", true}}), {3, 5, 7});
+  }
+  for (const char* activation : {"relu", "swish", "elu"}) {
+    expect_same("convs5", with(kSmall, {{"activation", activation}}), {1, 6, 6});
+  }
+}
+
+TEST(CorePlan, ConvS5Wrappers) {
+  expect_same("convs5", with(kSmall, {{"use_norm", false}}), {1, 4, 6});
+  expect_same("convs5", with(kSmall, {{"use_norm", false}, {"skip", false}}), {1, 4, 6});
+  expect_same("convs5", with(kSmall, {{"skip", false}}), {2, 4, 6});
+  expect_same("convs5", with(kSmall, {{"skip", false}, {"prenorm", true}}), {2, 4, 6});
+  expect_same("convs5", with(kSmall, {{"layers", 12}, {"skip_connections", true}}), {1, 3, 3});
+  expect_same("convs5", with(kSmall, {{"kernel_b", 1}, {"kernel_c", 5}, {"kernel_d", 2}}), {1, 6, 5});
+  expect_same("convs5", with(kSmall, {{"init", "gaussian"}, {"clip_eigs", true}, {"features", 7}, {"groups", 7}}),
+              {1, 5, 5});
+  expect_same("convs5", {{"features", 64}, {"state_size", 64}, {"layers", 1}}, {1, 16, 16});
+}
+
+TEST(CorePlan, RecurrentBaselines) {
+  for (const char* name : {"convlstm", "convgru"}) {
+    const json small = {{"features", 12}, {"layers", 2}};
+    expect_same(name, small, {2, 5, 7});
+    expect_same(name, with(small, {{"prenorm", true}, {"kernel", 5}}), {1, 4, 4});
+    expect_same(name, with(small, {{"use_norm", false}, {"skip", false}}), {1, 4, 4});
+  }
+}
+
+TEST(CorePlan, CoresWithoutOneSaySo) {
+  const auto core = make_core("s5", {{"features", 8}, {"state_size", 8}});
+  EXPECT_FALSE(core->has_plan());
+  nn::FramePlan plan({.batch = 1});
+  expect_error([&] { core->plan(plan, {}); }, {"step()"});
+}
+
+TEST(FramePlan, ReusesMemoryAndIsBuiltOnce) {
+  torch::NoGradGuard no_grad;
+  const auto bytes = [](int64_t layers) {
+    const auto core = make_core("convs5", with(kSmall, {{"layers", layers}}));
+    nn::FramePlan plan({.batch = 1});
+    core->plan(plan, plan.state("in", 12, 8, 8));
+    const auto before = plan.bytes();
+    plan.finish();
+    return plan.bytes() - before;
+  };
+  EXPECT_EQ(bytes(2), bytes(6));  // the states grow, and they are doors
+  nn::FramePlan plan({.batch = 1});
+  const nn::Buffer x = plan.state("x", 4, 2, 2);
+  expect_error([&] { plan.run(); }, {"finish()"});
+  expect_error([&] { plan.state("x", 4, 2, 2); }, {"two doors", "x"});
+  expect_error([&] { plan.conv(x, at::zeros({4, 3, 1, 1}), {}); }, {"[O,4,k,k]", "[4,3,1,1]"});
+  expect_error([&] { plan.group_norm(x, 3, at::ones({4}), at::ones({4}), ops::Activation::relu); }, {"3", "4"});
+  plan.finish();
+  expect_error([&] { plan.activate(x, ops::Activation::relu); }, {"finished"});
+}
+
+}  // namespace
+}  // namespace convssm::cores
