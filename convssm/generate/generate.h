@@ -7,19 +7,26 @@
 #include <vector>
 
 #include "convssm/generate/frame_sink.h"
+#include "convssm/generate/predictor.h"
 #include "convssm/models/model.h"
 
 namespace convssm::generate {
 
 struct GenerateResult {
-  models::State state;    // after the last frame
+  models::State state;    // after the last frame; empty if it diverged
   int64_t frames = 0;     // generated; fewer than asked if `progress` said stop or a frame was not finite
   bool diverged = false;  // the frame after these holds NaN or infinity; it was not written
 };
 
-// `frames` frames from `state` on; clip i of the batch goes to sinks[i] (no sinks: nowhere). actions [N,frames] or
-// undefined. `progress(done)` is called after every frame; a false ends the generation. The sinks are not closed.
-GenerateResult generate(models::Model& model, models::State state, const at::Tensor& actions, int64_t frames,
+// `frames` frames from where the predictor was started; clip i of the batch goes to sinks[i] (no sinks: nowhere).
+// actions [N,frames] or undefined. `progress(done)` is called after every frame; a false ends the generation. The sinks
+// are not closed.
+GenerateResult generate(Predictor& predictor, const at::Tensor& actions, int64_t frames,
+                        const std::vector<std::unique_ptr<FrameSink>>& sinks,
+                        const std::function<bool(int64_t)>& progress = {});
+
+// The same from a state, by a predictor of its own.
+GenerateResult generate(models::Model& model, const models::State& state, const at::Tensor& actions, int64_t frames,
                         const std::vector<std::unique_ptr<FrameSink>>& sinks,
                         const std::function<bool(int64_t)>& progress = {});
 
