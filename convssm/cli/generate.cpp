@@ -32,52 +32,87 @@ void check(const GenerateCommand& c) {
   require(c.frames > 0, "--frames must be positive");
   require(c.reading.clip >= -1, "--clip must be 0 or more");
   require(c.fps > 0, "--fps must be positive");
+  require(c.batch >= 0, "--batch must be positive");
+  require(c.engine == "plan" || c.engine == "eager", "--engine must be plan or eager");
+  generate::parse_precision(c.precision);
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
 }
 
-// Where a rollout begins: the state, and for --with-context the frames before it.
+// What forecasts go on from: a saved state, or a recording and the actions after it.
 struct Start {
   models::State state;
-  at::Tensor video, actions;
+  generate::Context context;
+  at::Tensor actions;  // [N,frames] of the future
   int64_t clips = 1;
 };
 
-Start make_start(const GenerateCommand& c, models::LoadedModel& loaded, const data::FrameFormat& format) {
-  at::NoGradGuard no_grad;
+Start make_start(const GenerateCommand& c, const models::LoadedModel& loaded, const data::FrameFormat& format) {
   Start start;
   if (!c.state.empty()) {
     start.state = generate::load_state(c.state, loaded.checksum);
     start.clips = start.state.get("frame").size(0);
     return start;
   }
-  generate::Context context = generate::read_context(c.context, format, c.reading);
-  log_info("context: {}", context.description);
-  start.clips = context.video.size(0);
-  const int64_t K = context.video.size(1);
-  if (context.actions.defined()) {  // what the file does not say of the future is the masked action
-    const int64_t missing = std::max<int64_t>(K + c.frames - context.actions.size(1), 0);
-    start.actions = at::constant_pad_nd(context.actions, {0, missing}, -1).slice(1, K, K + c.frames);
+  start.context = generate::read_context(c.context, format, c.reading);
+  log_info("context: {}", start.context.description);
+  start.clips = start.context.video.size(0);
+  at::Tensor& actions = start.context.actions;
+  if (actions.defined()) {  // what the file does not say of the future is the masked action
+    const int64_t K = start.context.video.size(1), missing = std::max<int64_t>(K + c.frames - actions.size(1), 0);
+    start.actions = at::constant_pad_nd(actions, {0, missing}, -1).slice(1, K, K + c.frames);
+    actions = actions.slice(1, 0, K);
   }
-  const at::Tensor known = context.actions.defined() ? context.actions.slice(1, 0, K) : context.actions;
-  start.state = loaded.model->start(context.video, known);
-  if (c.with_context) start.video = context.video;
   return start;
 }
 
-Sinks open_sinks(const GenerateCommand& c, const data::FrameFormat& format, const Start& start) {
-  const int64_t before = start.video.defined() ? start.video.size(1) : 0;
-  const int64_t scale = c.scale > 0 ? c.scale : data::friendly_scale(format.width);
-  Sinks sinks;
-  for (int64_t i = 0; i < start.clips; ++i) {
-    const std::string path = start.clips == 1 ? c.out : generate::numbered_path(c.out, i);
-    if (!c.force && std::filesystem::exists(path)) {
-      fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
-    }
-    sinks.push_back(generate::open_sink(path, format, {before + c.frames, c.fps, scale}));
-    for (int64_t k = 0; k < before; ++k) sinks.back()->write(start.video[i][k]);
-  }
-  return sinks;
+at::Tensor clips_of(const at::Tensor& x, int64_t begin, int64_t end) {
+  return x.defined() ? x.slice(0, begin, end) : x;
 }
+
+// Clips [begin,end), side by side.
+class Group {
+ public:
+  Group(const GenerateCommand& c, const Start& start, int64_t begin, int64_t end)
+      : command_(c), start_(start), begin_(begin), end_(end) {}
+
+  generate::GenerateResult run(models::Model& model, const data::FrameFormat& format,
+                               const std::function<bool(int64_t)>& progress) const {
+    const GenerateCommand& c = command_;
+    generate::Predictor predictor(model, {end_ - begin_, generate::parse_precision(c.precision), c.engine != "eager"});
+    if (!c.state.empty()) {
+      predictor.start(start_.state);
+    } else {
+      predictor.start(clips_of(start_.context.video, begin_, end_), clips_of(start_.context.actions, begin_, end_));
+    }
+    const Sinks sinks = c.out.empty() ? Sinks() : open_sinks(format);
+    auto result = generate::generate(predictor, clips_of(start_.actions, begin_, end_), c.frames, sinks, progress);
+    if (result.frames > 0) {
+      for (const auto& sink : sinks) sink->close();
+    }
+    return result;
+  }
+
+ private:
+  Sinks open_sinks(const data::FrameFormat& format) const {
+    const GenerateCommand& c = command_;
+    const int64_t before = c.with_context ? start_.context.video.size(1) : 0;
+    const int64_t scale = c.scale > 0 ? c.scale : data::friendly_scale(format.width);
+    Sinks sinks;
+    for (int64_t i = begin_; i < end_; ++i) {
+      const std::string path = start_.clips == 1 ? c.out : generate::numbered_path(c.out, i);
+      if (!c.force && std::filesystem::exists(path)) {
+        fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
+      }
+      sinks.push_back(generate::open_sink(path, format, {before + c.frames, c.fps, scale}));
+      for (int64_t k = 0; k < before; ++k) sinks.back()->write(start_.context.video[i][k]);
+    }
+    return sinks;
+  }
+
+  const GenerateCommand& command_;
+  const Start& start_;
+  int64_t begin_, end_;
+};
 
 }  // namespace
 
@@ -86,24 +121,31 @@ void run_generate(const GenerateCommand& c) {
   models::LoadedModel loaded = models::load_model(c.model, c.step, core_changes(c.overrides));
   const auto format = data::FrameFormat::from_json(loaded.recipe.frames);
   log_info("{} ({})", loaded.model->description(), loaded.path);
-  Start start = make_start(c, loaded, format);
-  Sinks sinks;
-  if (!c.out.empty()) sinks = open_sinks(c, format, start);
-  const StopRequest stop;
-  Progress progress("generate", c.frames);
-  const auto result =
-      generate::generate(*loaded.model, std::move(start.state), start.actions, c.frames, sinks, [&](int64_t done) {
-        progress.update(done, "frames");
-        return !stop.asked();
-      });
-  progress.finish();
-  if (result.frames > 0) {
-    for (const auto& sink : sinks) sink->close();
+  const Start start = make_start(c, loaded, format);
+  const int64_t batch = c.batch > 0 ? std::min(c.batch, start.clips) : start.clips;
+  if (batch < start.clips && !(c.save_state.empty() && c.state.empty())) {
+    fail(ErrorKind::usage, "a state holds all {} clips; leave --batch {} out or take single clips by --clip",
+         start.clips, c.batch);
   }
-  if (!c.save_state.empty()) generate::save_state(c.save_state, result.state, loaded.checksum);
+  const StopRequest stop;
+  Progress progress("generate", c.frames * ((start.clips + batch - 1) / batch));
+  generate::GenerateResult result;
+  int64_t before = 0;
+  for (int64_t i = 0; i < start.clips && !stop.asked() && !result.diverged; i += batch) {
+    const Group group(c, start, i, std::min(i + batch, start.clips));
+    result = group.run(*loaded.model, format, [&](int64_t done) {
+      progress.update(before + done, "frames");
+      return !stop.asked();
+    });
+    before += result.frames;
+  }
+  progress.finish();
   if (!c.out.empty())
     log_info("{} frames: {}", result.frames, start.clips == 1 ? c.out : generate::numbered_path(c.out, 0) + " ...");
-  if (!c.save_state.empty()) log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
+  if (!c.save_state.empty() && !result.diverged) {
+    generate::save_state(c.save_state, result.state, loaded.checksum);
+    log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
+  }
   if (result.diverged) {
     fail(ErrorKind::numeric,
          "frame {} holds NaN or infinity: the forecast has diverged. The frames before it were written", result.frames);
@@ -127,6 +169,10 @@ void add_generate(CLI::App& app) {
   command->add_option("--save-state", c->save_state, "Save the state after the last frame");
   command->add_option("--fps", c->fps, "Frames per second of .gif and .mp4")->capture_default_str();
   command->add_option("--scale", c->scale, "Enlargement of .gif, .mp4 and .png; by default small frames are enlarged");
+  command->add_option("--batch", c->batch, "Clips that run side by side; by default all");
+  command->add_option("--precision", c->precision, "float32, or int8: faster, see docs/design.md")
+      ->capture_default_str();
+  command->add_option("--engine", c->engine, "plan, or eager to compare")->group("");
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
   command->add_option("overrides", c->overrides, "model.core.window=N or model.core.recompute=true (Transformer)");
   command->add_flag("--force", c->force, "Replace an existing result");

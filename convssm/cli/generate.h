@@ -19,6 +19,8 @@ struct GenerateCommand {
   double fps = 10;
   int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels
   bool force = false;
+  int64_t batch = 0;  // clips side by side; 0: all
+  std::string precision = "float32", engine = "plan";
   std::vector<std::string> overrides;  // model.core.window=100
 };
 

@@ -84,6 +84,42 @@ TEST_F(GenerateProcess, SeveralClipsGoToFilesOfTheirOwn) {
   }
 }
 
+std::vector<uint8_t> bytes_of(const std::string& file) {
+  const io::Array array = io::read_npy(file);
+  return {array.values<uint8_t>().begin(), array.values<uint8_t>().end()};
+}
+
+int largest_difference(const std::vector<uint8_t>& x, const std::vector<uint8_t>& y) {
+  int most = x.size() == y.size() ? 0 : 256;
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) most = std::max(most, std::abs(x[i] - y[i]));
+  return most;
+}
+
+double mean_difference(const std::vector<uint8_t>& x, const std::vector<uint8_t>& y) {
+  double sum = x.size() == y.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) sum += std::abs(x[i] - y[i]);
+  return sum / static_cast<double>(x.size());
+}
+
+TEST_F(GenerateProcess, BatchesEnginesAndPrecisionsAgree) {
+  const std::string context = "--context " + path("clips.npy") + " --frames 6 ";
+  ASSERT_EQ(generate(context + "--out " + path("all.npy")).code, 0);
+  ASSERT_EQ(generate(context + "--batch 1 --out " + path("single.npy")).code, 0);
+  ASSERT_EQ(generate(context + "--engine eager --out " + path("eager.npy")).code, 0);
+  const Outcome small = generate(context + "--precision int8 --batch 1 --out " + path("int8.npy"));
+  ASSERT_EQ(small.code, 0) << small.err;
+  for (const char* clip : {"-0.npy", "-1.npy"}) {
+    const auto expected = bytes_of(path(std::string("all") + clip));
+    EXPECT_LE(largest_difference(bytes_of(path(std::string("single") + clip)), expected), 1);
+    EXPECT_LE(largest_difference(bytes_of(path(std::string("eager") + clip)), expected), 1);
+    const double rounded = mean_difference(bytes_of(path(std::string("int8") + clip)), expected);
+    EXPECT_LT(rounded, 10);
+    EXPECT_GT(rounded, 0) << "not in integers";
+  }
+  fails(context + "--precision int4 --out " + path("x.npy"), 2, {"int4", "int8"});
+  fails(context + "--batch 1 --save-state " + path("s1"), 2, {"--batch", "2 clips"});
+}
+
 TEST_F(GenerateProcess, MistakesAreExplained) {
   const std::string context = "--context " + path("clips.npy") + " --clip 0 --frames 2 ";
   fails("--frames 2 --out " + path("x.npy"), 2, {"--context", "--state"});
