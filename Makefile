@@ -10,7 +10,7 @@ JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /p
 SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
             find convssm tests examples fuzz -name '*.h' -o -name '*.cpp')
 
-.PHONY: all build setup test demo bench asan fuzz format check-format tidy install clean help
+.PHONY: all build setup test demo bench performance asan fuzz format check-format tidy install clean help
 .DEFAULT_GOAL := build
 
 all: build
@@ -30,8 +30,13 @@ demo: setup ## set up, build, train a small model and let it run on: out/demo
 	$(MAKE) --no-print-directory build
 	build/release/bin/convssm demo --out out/demo
 
-bench: build ## kernel and layer speeds against their limits
+bench: build ## speeds of kernels, layers and models against their limits and PyTorch
 	build/release/bin/convssm bench
+
+performance: build ## measure everything (about 20 minutes) and fill docs/performance.md
+	build/release/bin/convssm bench --json docs/performance.json
+	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
+	build/release/bin/convssm bench --page docs/performance.md --from docs/performance.json,docs/performance_cost.json
 
 asan: ## base/, io/ and report/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan

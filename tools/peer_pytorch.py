@@ -237,11 +237,11 @@ FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channel
 SCANS = {"a loop over frames": scan_loop, "a parallel scan": scan_parallel}
 
 
-def quickest(choices, prepare, action, repeats):
+def quickest(choices, prepare, action):
     """The choice with the least time of the action, after one run to warm up."""
     def best(choice):
         prepare(choice)
-        action()
+        repeats = 5 if seconds(action) < 0.5 else 2
         return min(seconds(action) for _ in range(repeats))
 
     chosen = min(choices, key=best)
@@ -251,8 +251,8 @@ def quickest(choices, prepare, action, repeats):
 
 def choose_training(peer):
     """The memory format by whole steps, then the recurrence by whole steps."""
-    name = quickest(FORMATS, lambda f: peer.use(FORMATS[f], scan_loop), peer.train_step, 1)
-    scan = quickest(SCANS, lambda s: peer.use(FORMATS[name], SCANS[s]), peer.train_step, 1)
+    name = quickest(FORMATS, lambda f: peer.use(FORMATS[f], scan_loop), peer.train_step)
+    scan = quickest(SCANS, lambda s: peer.use(FORMATS[name], SCANS[s]), peer.train_step)
     return f"{name}, {scan}"
 
 
@@ -261,7 +261,7 @@ def choose_generation(peer):
         peer.use(FORMATS[name], scan_loop)
         peer.start()
 
-    return quickest(FORMATS, prepare, peer.next, 3)
+    return quickest(FORMATS, prepare, peer.next)
 
 
 def main():

@@ -63,10 +63,12 @@ void bench_generation(const BenchModel& subject, int64_t age, const Report& repo
 
 }  // namespace
 
-void bench_cost(int, const Report& report) {
+void bench_cost(const Settings& settings, const Report& report) {
   size_t number = 0;
   for (const std::string& name : paper_names()) {
-    log_info("cost: {}, {} of {}", display_name(name), ++number, paper_names().size());
+    ++number;
+    if (!settings.wants(name)) continue;
+    log_info("cost: {}, {} of {}", display_name(name), number, paper_names().size());
     const BenchModel subject = make_bench_model("paper", name);
     report(single(fmt::format("cost.{}.parameters", name),
                   1e-6 * static_cast<double>(models::parameter_count(*subject.model)), "million"));

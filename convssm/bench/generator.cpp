@@ -36,7 +36,7 @@ models::State state_after(const BenchModel& subject, int64_t frames) {
   for (const auto& [name, value] : young.items()) {
     const int64_t seen = frames - 1;  // frames that went through the core; a start token comes before them
     if (is(name, ".position")) {
-      old.set(name, value / kShort * (seen + 1));
+      old.set(name, at::scalar_tensor(value.item<int64_t>() / kShort * (seen + 1), at::kLong));
     } else if (is(name, ".k") || is(name, ".v")) {
       old.set(name, repeated(value, 2, value.size(2) / kShort * (seen + 1)));
     } else if (is(name, "core.tokens")) {

@@ -56,6 +56,10 @@ Row per_second(Row row, double count, const std::string& unit) {
   return row;
 }
 
+bool Settings::wants(const std::string& model) const {
+  return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+}
+
 void copy_bytes(void* to, const void* from, int64_t bytes) {
   const int64_t parts = at::get_num_threads();
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
@@ -70,8 +74,7 @@ const std::vector<Group>& all_groups() {
   static const std::vector<Group> groups{
       {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
       {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
-      {"step", "a training step against its convolutions alone, and its page faults", bench_step},
-      {"memory", "fresh tensors against libtorch's default allocator", bench_memory},
+      {"memory", "fresh tensors and page faults against libtorch's default allocator", bench_memory},
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
       {"peer", "training and generation of ConvS5 against the same model in PyTorch", bench_peer},
       {"limit", "ConvS5 models against their convolutions alone", bench_limit},

@@ -39,23 +39,29 @@ void copy_bytes(void* to, const void* from, int64_t bytes);
 
 using Report = std::function<void(const Row&)>;
 
+struct Settings {
+  int rounds = 15;                  // how often each pair is measured
+  std::vector<std::string> models;  // of the groups cost and scaling, by name; empty: all
+
+  bool wants(const std::string& model) const;
+};
+
 // The groups of measurements by name; a group reports each row as soon as it has it.
 struct Group {
   const char* name;
   const char* summary;
-  void (*run)(int rounds, const Report& report);
+  void (*run)(const Settings& settings, const Report& report);
   bool by_default = true;  // the others take minutes and are run when they are named
 };
 const std::vector<Group>& all_groups();
 
-void bench_scan(int rounds, const Report& report);
-void bench_layer(int rounds, const Report& report);
-void bench_memory(int rounds, const Report& report);
-void bench_step(int rounds, const Report& report);
-void bench_metrics(int rounds, const Report& report);
-void bench_peer(int rounds, const Report& report);
-void bench_limit(int rounds, const Report& report);
-void bench_cost(int rounds, const Report& report);
-void bench_scaling(int rounds, const Report& report);
+void bench_scan(const Settings& settings, const Report& report);
+void bench_layer(const Settings& settings, const Report& report);
+void bench_memory(const Settings& settings, const Report& report);
+void bench_metrics(const Settings& settings, const Report& report);
+void bench_peer(const Settings& settings, const Report& report);
+void bench_limit(const Settings& settings, const Report& report);
+void bench_cost(const Settings& settings, const Report& report);
+void bench_scaling(const Settings& settings, const Report& report);
 
 }  // namespace convssm::bench

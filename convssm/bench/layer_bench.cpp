@@ -63,7 +63,8 @@ void bench_width(int64_t width, int rounds, const Report& report) {
 
 }  // namespace
 
-void bench_layer(int rounds, const Report& report) {
+void bench_layer(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   bench_width(64, rounds, report);
   bench_width(256, rounds, report);
 }

@@ -83,7 +83,8 @@ void bench_training(const char* size, int64_t clip, const char* goal, int rounds
 
 }  // namespace
 
-void bench_limit(int rounds, const Report& report) {
+void bench_limit(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   at::manual_seed(1);
   bench_training("mini", 51, "", rounds, report);
   bench_generation(rounds, report);

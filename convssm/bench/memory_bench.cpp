@@ -9,6 +9,7 @@
 
 #include "convssm/base/memory.h"
 #include "convssm/bench/harness.h"
+#include "convssm/bench/training_step.h"
 
 namespace convssm::bench {
 namespace {
@@ -58,15 +59,39 @@ Row faults(const at::Tensor& x, const at::Tensor& y) {
   return {"memory.faults", kept, "faults", fresh, 0, 0, "page faults of one sum with libtorch's default allocator"};
 }
 
+// Of one step in steady state.
+double faults_of(TrainingStep& step, c10::Allocator* allocator) {
+  constexpr uint8_t kPriority = 255;
+  c10::Allocator* before = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(allocator, kPriority);
+  step.run();
+  step.run();
+  const uint64_t start = minor_faults();
+  step.run();
+  const uint64_t faults = minor_faults() - start;
+  c10::SetCPUAllocator(before, kPriority);
+  return static_cast<double>(faults);
+}
+
+Row step_faults() {
+  const BenchModel subject = make_bench_model("mini", "convs5");
+  TrainingStep step(subject, subject.clip(51));
+  const double kept = faults_of(step, c10::GetCPUAllocator()), fresh = faults_of(step, c10::GetDefaultCPUAllocator());
+  return {"memory.faults.step", kept, "faults", fresh, 0, 0,
+          "page faults of a training step with libtorch's default allocator"};
+}
+
 }  // namespace
 
-void bench_memory(int rounds, const Report& report) {
+void bench_memory(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   const at::Tensor x = at::ones({kValues}), y = at::ones({kValues});
   report(compare(
       "memory.fresh", "the same sum with libtorch's default allocator", rounds,
       [&] { sum_into_fresh(x, y, c10::GetCPUAllocator()); },
       [&] { sum_into_fresh(x, y, c10::GetDefaultCPUAllocator()); }));
   report(faults(x, y));
+  report(step_faults());
   report(compare_pages(rounds, x, y));
 }
 

@@ -63,7 +63,8 @@ void measure(const Work& work, PythonPeer* peer, int rounds, const Report& repor
 
 }  // namespace
 
-void bench_metrics(int rounds, const Report& report) {
+void bench_metrics(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   at::NoGradGuard no_grad;
   at::manual_seed(1);
   const auto peer = PythonPeer::start(kPeerMetrics, {kPeerLpips, kPeerI3d, std::to_string(threads())});

@@ -18,11 +18,17 @@ int color_of(const std::string& model) {
   return static_cast<int>(std::find(names.begin(), names.end(), model) - names.begin());
 }
 
+// In training there is one Transformer.
+std::string line_name(const std::string& prefix, const std::string& model) {
+  if (prefix == "scaling.rollout") return display_name(model) + ", all generated";
+  return model == "transformer" && prefix != "scaling.generate" ? "Transformer" : display_name(model);
+}
+
 // One line per model of the rows <prefix>.<model>.<frames>.
-void add_lines(Chart& chart, const Results& results, const std::string& prefix, const std::string& note = "") {
+void add_lines(Chart& chart, const Results& results, const std::string& prefix) {
   for (const Row& row : results.starting_with(prefix + ".")) {
     const std::string rest = row.name.substr(prefix.size() + 1), model = rest.substr(0, rest.find('.'));
-    const std::string name = display_name(model) + note;
+    const std::string name = line_name(prefix, model);
     auto line = std::find_if(chart.lines.begin(), chart.lines.end(), [&](const Line& l) { return l.name == name; });
     if (line == chart.lines.end()) {
       const auto stroke = model.ends_with("_recompute") ? report::Stroke::dashed : report::Stroke::solid;
@@ -44,7 +50,7 @@ std::vector<std::pair<std::string, Chart>> page_charts(const Results& results) {
   Chart memory = make("Training: memory of a step", "MB of tensors at the peak, small models", "frames of the clip");
   add_lines(memory, results, "scaling.memory");
   Chart frame = make("Generation: time of one frame", "ms, the paper's sizes, one clip", "frames seen before it");
-  add_lines(frame, results, "scaling.rollout", ", all generated");
+  add_lines(frame, results, "scaling.rollout");
   add_lines(frame, results, "scaling.generate");
   std::vector<std::pair<std::string, Chart>> charts;
   for (auto& [name, chart] : {std::pair("training_time", time), {"training_memory", memory}, {"generation", frame}}) {

@@ -127,7 +127,8 @@ void bench_size(const Case& c, int rounds, const Report& report) {
 
 }  // namespace
 
-void bench_peer(int rounds, const Report& report) {
+void bench_peer(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   bench_size({"mini", 51, 50, 1}, rounds, report);
   bench_size({"paper", 9, 10, 3}, rounds, report);
 }

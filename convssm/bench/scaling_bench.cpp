@@ -58,13 +58,15 @@ void bench_whole_rollout(const Report& report) {
 
 }  // namespace
 
-void bench_scaling(int, const Report& report) {
+void bench_scaling(const Settings& settings, const Report& report) {
   for (const char* name : {"convs5", "convlstm", "convgru", "s5", "performer", "transformer"}) {
+    if (!settings.wants(name)) continue;
     log_info("scaling: training, {}", display_name(name));
     const BenchModel subject = make_bench_model("mini", name);
     for (const int64_t length : kLengths) bench_length(subject, length, report);
   }
   for (const char* name : {"convlstm", "performer", "transformer", "transformer_recompute"}) {
+    if (!settings.wants(name)) continue;
     log_info("scaling: generation, {}", display_name(name));
     const BenchModel subject = make_bench_model("paper", name);
     for (const int64_t age : kAges) {
@@ -72,6 +74,7 @@ void bench_scaling(int, const Report& report) {
                     fmt::format("one frame after {}", age)));
     }
   }
+  if (!settings.wants("convs5")) return;
   log_info("scaling: generation, ConvS5, {} frames", kWhole);
   bench_whole_rollout(report);
 }

@@ -49,7 +49,8 @@ void bench_problem(const Problem& p, int rounds, const Report& report) {
 
 }  // namespace
 
-void bench_scan(int rounds, const Report& report) {
+void bench_scan(const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   bench_problem({"L600.B1.16x16.P128", 600, 1, 16, 128}, rounds, report);
   bench_problem({"L300.B8.8x8.P64", 300, 8, 8, 64}, rounds, report);
 }

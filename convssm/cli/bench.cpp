@@ -11,6 +11,7 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/threads.h"
+#include "convssm/bench/bench_models.h"
 #include "convssm/bench/harness.h"
 #include "convssm/bench/page.h"
 #include "convssm/bench/results.h"
@@ -23,7 +24,7 @@ struct BenchOptions {
   std::vector<std::string> only;
   std::string json, page;
   std::vector<std::string> from;
-  int rounds = 15;
+  bench::Settings settings;
 };
 
 std::vector<bench::Group> chosen_groups(const std::vector<std::string>& only) {
@@ -54,15 +55,24 @@ void print(const bench::Row& row) {
   std::fflush(stdout);
 }
 
+void check_models(const std::vector<std::string>& models) {
+  const auto& names = bench::paper_names();
+  for (const std::string& model : models) {
+    if (std::find(names.begin(), names.end(), model) != names.end()) continue;
+    fail(ErrorKind::usage, "[bench] --models expects some of {}, got '{}'", fmt::join(names, ","), model);
+  }
+}
+
 void run(const BenchOptions& options) {
+  check_models(options.settings.models);
   const auto groups = chosen_groups(options.only);
   fmt::print("{} threads, {}; {} rounds in turns; ratio = reference / value, ± half the interquartile range\n",
-             threads(), ops::isa_name(), options.rounds);
+             threads(), ops::isa_name(), options.settings.rounds);
   fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
              "reference is");
-  bench::Results results{bench::describe_machine(options.rounds), {}};
+  bench::Results results{bench::describe_machine(options.settings.rounds), {}};
   for (const auto& group : groups) {
-    group.run(options.rounds, [&](const bench::Row& row) {
+    group.run(options.settings, [&](const bench::Row& row) {
       print(row);
       results.rows.push_back(row);
     });
@@ -87,9 +97,12 @@ void add_bench(CLI::App& app) {
   std::string groups = "Groups to measure, separated by commas (those marked * only when named):";
   for (const auto& group : bench::all_groups())
     groups += fmt::format("\n{}{} - {}", group.name, group.by_default ? "" : "*", group.summary);
+  const std::string models =
+      fmt::format("Models to measure in cost and scaling, of {}", fmt::join(bench::paper_names(), ","));
   command->add_option("--only", options->only, groups)->delimiter(',');
+  command->add_option("--models", options->settings.models, models)->delimiter(',');
   command->add_option("--json", options->json, "Also write the rows to this file");
-  command->add_option("--rounds", options->rounds, "How often each pair is measured")
+  command->add_option("--rounds", options->settings.rounds, "How often each pair is measured")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--page", options->page,
