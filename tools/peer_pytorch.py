@@ -3,10 +3,10 @@
 
     python3 -c peer_pytorch.py MODEL.safetensors threads frames
 
-MODEL is a file of that command: a model with `bench.video` [1,T,C,H,W], the loss, the norm of its gradients and the next
-frame as convssm computes them. It prints its version and the choices it made, then does what it is told, a word a line:
-check, train, generate (that many frames). An answer is "done" and numbers: the largest differences for check, for generate the seconds of
-each frame.
+MODEL is a file of that command: a model with `bench.video` [1,T,C,H,W], the loss, the norm of its gradients and the
+next frame as convssm computes them. It prints its version and the choices it made, then does what it is told, a word a
+line: check, train, generate (that many frames). An answer is "done" and numbers: the largest differences for check, for
+generate the seconds of each frame.
 
 What is here is what one can expect of a user who cares: one convolution for all frames in training, the complex kernels
 of B and C as single real convolutions, parameters folded once for generation, no gradients there, denormals flushed. The

@@ -13,9 +13,10 @@ using Cells = std::vector<std::string>;
 
 std::string table_row(const Cells& cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
 
-std::string table_head(const Cells& cells) {
-  std::string line = "|";
-  for (size_t i = 0; i < cells.size(); ++i) line += i == 0 ? "---|" : "---:|";
+// Words on the left, numbers on the right.
+std::string table_head(const Cells& cells, bool last_is_text = false) {
+  std::string line = "|---|";
+  for (size_t i = 1; i < cells.size(); ++i) line += last_is_text && i + 1 == cells.size() ? "---|" : "---:|";
   return table_row(cells) + line + "\n";
 }
 
@@ -102,7 +103,7 @@ std::string claims_block(const Results& results) {
   out += claim("generation: ConvS5 after 400 frames against after 1200", "1x",
                ratio(results, "cost.convs5.generate.400", "cost.convs5.generate.1200"), "frames/s");
   out += claim("slowest against fastest 100 frames of 1200", "1x", rollout_range(results), "medians, all generated");
-  return out.empty() ? "" : table_head({"claim", "paper", "here", "what is compared"}) + out;
+  return out.empty() ? "" : table_head({"claim", "paper", "here", "what is compared"}, true) + out;
 }
 
 std::string cost_block(const Results& results) {
@@ -161,7 +162,7 @@ std::string kernels_block(const Results& results) {
                           goal_of(row), row.what.substr(0, row.what.find(';'))});
     }
   }
-  return lines.empty() ? "" : table_head({"row", "value", "ratio", "goal", "the reference"}) + lines;
+  return lines.empty() ? "" : table_head({"row", "value", "ratio", "goal", "the reference"}, true) + lines;
 }
 
 }  // namespace convssm::bench
