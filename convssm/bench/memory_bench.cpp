@@ -77,7 +77,12 @@ Row step_faults() {
   const BenchModel subject = make_bench_model("mini", "convs5");
   TrainingStep step(subject, subject.clip(51));
   const double kept = faults_of(step, c10::GetCPUAllocator()), fresh = faults_of(step, c10::GetDefaultCPUAllocator());
-  return {"memory.faults.step", kept, "faults", fresh, 0, 0,
+  return {"memory.faults.step",
+          kept,
+          "faults",
+          fresh,
+          0,
+          0,
           "page faults of a training step with libtorch's default allocator"};
 }
 

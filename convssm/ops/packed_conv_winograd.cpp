@@ -14,16 +14,7 @@ namespace {
 
 WinogradShape with_frames(const ConvShape& s, int64_t frames) { return {frames, s.height, s.width, s.in, s.out}; }
 
-// [out][in][3][3] -> [3][3][in][out]
-std::vector<float> to_taps(const ConvShape& s, const float* weight) {
-  std::vector<float> taps(static_cast<size_t>(9 * s.in * s.out));
-  for (int64_t o = 0; o < s.out; ++o) {
-    for (int64_t i = 0; i < s.in; ++i) {
-      for (int64_t tap = 0; tap < 9; ++tap) taps[(tap * s.in + i) * s.out + o] = weight[(o * s.in + i) * 9 + tap];
-    }
-  }
-  return taps;
-}
+WinogradWeights dense(const ConvShape& s, const float* weight) { return {weight, 9 * s.in, 9, 1}; }
 
 std::vector<float> copied(const float* bias, int64_t size) {
   return bias == nullptr ? std::vector<float>() : std::vector<float>(bias, bias + size);
@@ -37,7 +28,7 @@ class WinogradConv : public ConvKernel {
  public:
   WinogradConv(const ConvShape& shape, const float* weight, const float* bias)
       : shape_(shape), bias_(copied(bias, shape.out)), packed_(winograd_packed_size(shape.in, shape.out)) {
-    winograd_pack(to_taps(shape, weight).data(), shape.in, shape.out, packed_.data());
+    winograd_pack(dense(shape, weight), shape.in, shape.out, packed_.data());
   }
 
   size_t scratch_bytes(int64_t) override { return 0; }
@@ -58,7 +49,7 @@ class WinogradInt8Conv : public ConvKernel {
       : shape_(shape), bias_(copied(bias, shape.out)) {
     std::vector<float> limits;
     for (int64_t c = 0; c < shape.in; ++c) limits.push_back(std::max(std::abs(range.low[c]), std::abs(range.high[c])));
-    packed_ = winograd_int8_pack(to_taps(shape, weight).data(), shape.in, shape.out, limits.data());
+    packed_ = winograd_int8_pack(dense(shape, weight), shape.in, shape.out, limits.data());
   }
 
   size_t scratch_bytes(int64_t) override { return 0; }

@@ -33,11 +33,15 @@ Cache& cache() {
   return one;
 }
 
-at::Tensor pack(const at::Tensor& taps) {
-  const int64_t in = taps.size(2), out = taps.size(3);
-  at::Tensor packed = at::empty({static_cast<int64_t>(winograd_packed_size(in, out))}, taps.options());
-  winograd_pack(taps.data_ptr<float>(), in, out, packed.data_ptr<float>());
+at::Tensor pack(const WinogradWeights& weights, int64_t in, int64_t out, const at::Tensor& like) {
+  at::Tensor packed = at::empty({static_cast<int64_t>(winograd_packed_size(in, out))}, like.options());
+  winograd_pack(weights, in, out, packed.data_ptr<float>());
   return packed;
+}
+
+// With the taps of a kernel evenly apart, as all the usual layouts have them.
+at::Tensor even_taps(const at::Tensor& weight) {
+  return weight.stride(2) == 3 * weight.stride(3) ? weight : weight.contiguous();
 }
 
 bool same(const Kept& kept, const at::Tensor& weight) {
@@ -48,11 +52,13 @@ bool same(const Kept& kept, const at::Tensor& weight) {
 }  // namespace
 
 at::Tensor pack_for_forward(const at::Tensor& weight) {
-  return pack(weight.detach().permute({2, 3, 1, 0}).contiguous());
+  const at::Tensor w = even_taps(weight);
+  return pack({w.data_ptr<float>(), w.stride(0), w.stride(1), w.stride(3)}, w.size(1), w.size(0), w);
 }
 
 at::Tensor pack_for_input_gradient(const at::Tensor& weight) {
-  return pack(weight.detach().flip({2, 3}).permute({2, 3, 0, 1}).contiguous());
+  const at::Tensor w = even_taps(weight);
+  return pack({w.data_ptr<float>(), w.stride(1), w.stride(0), w.stride(3), true}, w.size(0), w.size(1), w);
 }
 
 void forget_pack(const at::Tensor& weight) {

@@ -4,7 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "convssm/ops/scratch.h"
 
@@ -40,9 +40,11 @@ WinogradTiles from_tile(WinogradTiles tiles, int64_t first) {
   return tiles;
 }
 
-int64_t tiles_at_once(int64_t bytes, int64_t channels, int64_t tiles) {
-  const int64_t fitting = bytes / (kPositions * static_cast<int64_t>(sizeof(float)) * channels);
-  return std::clamp<int64_t>(fitting / 6 * 6, 6, std::max<int64_t>(tiles, 1));
+// Tiles that are transformed together: about `bytes`, in pieces of equal size, as many for each of `threads`.
+int64_t tiles_at_once(int64_t bytes, int64_t channels, int64_t tiles, int64_t threads) {
+  const int64_t fitting = std::max<int64_t>(bytes / (kPositions * static_cast<int64_t>(sizeof(float)) * channels), 6);
+  const int64_t pieces = round_up((tiles + fitting - 1) / fitting, threads);
+  return std::max<int64_t>((tiles + pieces - 1) / pieces, 1);
 }
 
 // Tiles of the calling thread when `tiles` are divided among all of the parallel region.
@@ -69,8 +71,8 @@ struct Forward {
   // Every thread has tiles of its own.
   void many_tiles() const {
     const int64_t tiles = from.tiles(), row = padded(to.channels);
-    const int64_t most = (tiles + omp_get_max_threads() - 1) / omp_get_max_threads();
-    const int64_t chunk = tiles_at_once(kForwardBytes, from.channels + row, most), chunks = (tiles + chunk - 1) / chunk;
+    const int64_t chunk = tiles_at_once(kForwardBytes, from.channels + row, tiles, omp_get_max_threads());
+    const int64_t chunks = (tiles + chunk - 1) / chunk;
     const int64_t v_size = kPositions * in_rows(nullptr, chunk, from.channels).position_stride;
     const int64_t size = v_size + kPositions * in_rows(nullptr, chunk, row).position_stride;
     float* memory = scratch_floats(size * omp_get_max_threads());
@@ -116,13 +118,25 @@ size_t winograd_packed_size(int64_t in, int64_t out) {
   return static_cast<size_t>(kPositions * packed_stride(in, out));
 }
 
-void winograd_pack(const float* taps, int64_t in, int64_t out, float* packed) {
-  std::array<const float*, 9> matrices;
-  for (int64_t i = 0; i < 9; ++i) matrices[i] = taps + i * in * out;
-  const int64_t panels = padded(out) / winograd_panel();
+void winograd_gather(const WinogradWeights& w, int64_t in, int64_t out, int64_t panel, float* to) {
+  const int64_t width = winograd_panel(), first = panel * width, count = std::min(width, out - first);
+  if (count < width) std::fill_n(to, 9 * in * width, 0.0f);
+  for (int64_t i = 0; i < in; ++i) {
+    for (int64_t o = 0; o < count; ++o) {
+      const float* from = w.data + (first + o) * w.out_stride + i * w.in_stride;
+      for (int64_t t = 0; t < 9; ++t) to[(t * in + i) * width + o] = from[(w.turned ? 8 - t : t) * w.tap_stride];
+    }
+  }
+}
+
+void winograd_pack(const WinogradWeights& weights, int64_t in, int64_t out, float* packed) {
+  const int64_t width = winograd_panel(), panels = padded(out) / width, size = 9 * in * width;
+  float* memory = scratch_floats(size * omp_get_max_threads());
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < panels; ++panel) {
-    winograd_pack_panel(matrices.data(), in, out, panel, packed, packed_stride(in, out));
+    float* taps = memory + size * omp_get_thread_num();
+    winograd_gather(weights, in, out, panel, taps);
+    winograd_pack_panel(taps, in, packed + panel * in * width, packed_stride(in, out));
   }
 }
 
@@ -133,20 +147,16 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* packe
   run.many_tiles();
 }
 
-void winograd_weight_gradient(const WinogradShape& s, const float* x, const float* g, float* taps) {
+void winograd_weight_gradient(const WinogradShape& s, const float* x, const float* g, float* weight) {
   const WinogradFrames from{s.frames, s.height, s.width, s.in}, to{s.frames, s.height, s.width, s.out};
   const int64_t tiles = from.tiles(), row = padded(s.out), lanes = winograd_lanes(), panel = winograd_panel();
-  const int64_t chunk = tiles_at_once(kGradientBytes, s.in + row, tiles), sum_stride = position_stride(s.in * row);
+  const int64_t chunk = tiles_at_once(kGradientBytes, s.in + row, tiles, 1), sum_stride = position_stride(s.in * row);
   const int64_t v_size = kPositions * in_panels(nullptr, chunk, s.in, lanes).position_stride;
   const int64_t g_size = kPositions * in_panels(nullptr, chunk, s.out, panel).position_stride;
   float* memory = scratch_floats(v_size + g_size + kPositions * sum_stride);
   float* sums = memory + v_size + g_size;
-  std::array<float*, 9> matrices;
-  for (int64_t i = 0; i < 9; ++i) matrices[i] = taps + i * s.in * s.out;
 #pragma omp parallel
   {
-#pragma omp for schedule(static)
-    for (int64_t p = 0; p < kPositions; ++p) std::fill_n(sums + p * sum_stride, sum_stride, 0.0f);
     for (int64_t begin = 0; begin < tiles; begin += chunk) {
       const int64_t count = std::min(chunk, tiles - begin);
       const auto [first, end] = share(count);
@@ -158,11 +168,11 @@ void winograd_weight_gradient(const WinogradShape& s, const float* x, const floa
 #pragma omp for schedule(static)
       for (int64_t p = 0; p < kPositions; ++p) {
         winograd_gradient_products(count, s.in, row / panel, v.data + p * v.position_stride,
-                                   d.data + p * d.position_stride, sums + p * sum_stride);
+                                   d.data + p * d.position_stride, sums + p * sum_stride, begin > 0);
       }
     }
     const auto [first, end] = share(s.in);
-    winograd_unpack(sums, sum_stride, first, end, s.out, matrices.data());
+    winograd_unpack(sums, sum_stride, first, end, s.in, s.out, weight);
   }
 }
 

@@ -1,6 +1,6 @@
 // 3x3 convolutions by Winograd's F(4x4,3x3), float32, stride 1, zero padding, channels together ([frames,H,W,C]):
 // a quarter of the multiplications. Forward, and the gradient of the weights; the gradient of the input is a forward
-// with the weights of winograd_input_gradient_taps. Threads are OpenMP's.
+// with turned weights. Threads are OpenMP's.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,31 @@ struct WinogradShape {
   int64_t frames, height, width, in, out;
 };
 
+// Where the weight of output channel o, input channel i and tap t = 3 row + column lies.
+struct WinogradWeights {
+  const float* data;
+  int64_t out_stride, in_stride, tap_stride;
+  bool turned = false;  // tap t is found at 8 - t: with the strides of out and in exchanged, the weights for the
+                        // gradient of the input
+};
+
 // Whether the kernels of this machine take these channel counts.
 bool winograd_takes(int64_t in, int64_t out);
 
 // Floats of packed weights.
 size_t winograd_packed_size(int64_t in, int64_t out);
 
-// taps [3][3][in][out] -> packed, 64-byte aligned.
-void winograd_pack(const float* taps, int64_t in, int64_t out, float* packed);
+// packed: 64-byte aligned.
+void winograd_pack(const WinogradWeights& weights, int64_t in, int64_t out, float* packed);
+
+// The weights of one panel of output channels as [9][in][panel width], zero beyond `out`.
+void winograd_gather(const WinogradWeights& weights, int64_t in, int64_t out, int64_t panel, float* to);
 
 // y = activation(conv(x) + bias + add); y may be `add`.
 void winograd_forward(const WinogradShape& shape, const float* x, const float* packed, const WinogradEpilogue& epilogue,
                       float* y);
 
-// Gradient of the taps [3][3][in][out] for the gradient g of y.
-void winograd_weight_gradient(const WinogradShape& shape, const float* x, const float* g, float* taps);
+// Gradient of the weights [out][in][3][3] for the gradient g of y.
+void winograd_weight_gradient(const WinogradShape& shape, const float* x, const float* g, float* weight);
 
 }  // namespace convssm::ops

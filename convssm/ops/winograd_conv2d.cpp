@@ -23,9 +23,9 @@ at::Tensor run(const at::Tensor& x, const at::Tensor& packed, int64_t out, const
 }
 
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& g) {
-  at::Tensor taps = at::empty({3, 3, x.size(1), g.size(1)}, x.options());
-  winograd_weight_gradient(shape_of(x, g.size(1)), x.data_ptr<float>(), g.data_ptr<float>(), taps.data_ptr<float>());
-  return taps.permute({3, 2, 0, 1}).contiguous();
+  at::Tensor weight = at::empty({g.size(1), x.size(1), 3, 3}, x.options());
+  winograd_weight_gradient(shape_of(x, g.size(1)), x.data_ptr<float>(), g.data_ptr<float>(), weight.data_ptr<float>());
+  return weight;
 }
 
 // The sum over all pixels, as a product with ones: several times faster than at::sum for channels_last.

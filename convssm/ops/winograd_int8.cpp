@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 
 #include "convssm/ops/scratch.h"
 #include "convssm/ops/winograd_int8_kernels.h"
@@ -26,25 +25,22 @@ int64_t position_stride(int64_t values) { return (values + 63) / 64 * 64 + 32; }
 
 bool winograd_int8_takes(int64_t in, int64_t out) { return winograd_takes(in, out) && in <= kMostInputs; }
 
-WinogradInt8Weights winograd_int8_pack(const float* taps, int64_t in, int64_t out, const float* limits) {
-  WinogradInt8Weights to{in, out, {}, {}, std::vector<float>(static_cast<size_t>(in))};
-  to.weights = HugePages<int16_t>(static_cast<size_t>(kPositions * in * padded(out)));
-  to.scales.resize(static_cast<size_t>(kPositions * padded(out)));
-  std::vector<float> scaled(taps, taps + 9 * in * out);  // the steps of the inputs go into the weights
+WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t in, int64_t out, const float* limits) {
+  const int64_t width = winograd_panel(), row = padded(out);
+  WinogradInt8Weights to{in, out, HugePages<int16_t>(static_cast<size_t>(kPositions * in * row)), {}, {}};
+  to.scales.resize(static_cast<size_t>(kPositions * row));
+  std::vector<float> steps;
   for (int64_t i = 0; i < in; ++i) {
-    const float step = (limits[i] > 0 ? limits[i] : 1) / kInt8Levels;
-    to.inverse_steps[static_cast<size_t>(i)] = 1 / step;
-    for (int64_t tap = 0; tap < 9; ++tap) {
-      float* row = scaled.data() + (tap * in + i) * out;
-      for (int64_t o = 0; o < out; ++o) row[o] *= step;
-    }
+    steps.push_back((limits[i] > 0 ? limits[i] : 1) / kInt8Levels);
+    to.inverse_steps.push_back(1 / steps.back());
   }
-  std::array<const float*, 9> matrices;
-  for (size_t tap = 0; tap < 9; ++tap) matrices[tap] = scaled.data() + static_cast<int64_t>(tap) * in * out;
-  const int64_t panels = padded(out) / winograd_panel();
 #pragma omp parallel for schedule(static)
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    winograd_int8_pack_panel(matrices.data(), in, out, panel, to.weights.data(), to.scales.data());
+  for (int64_t panel = 0; panel < row / width; ++panel) {
+    std::vector<float> taps(static_cast<size_t>(9 * in * width));
+    winograd_gather(weights, in, out, panel, taps.data());
+    for (size_t i = 0; i < taps.size(); ++i) taps[i] *= steps[i / static_cast<size_t>(width) % steps.size()];
+    winograd_int8_pack_panel(taps.data(), in, to.weights.data() + panel * in * width, in * row,
+                             to.scales.data() + panel * width, row);
   }
   return to;
 }

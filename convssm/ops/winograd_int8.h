@@ -20,8 +20,8 @@ struct WinogradInt8Weights {
 // Whether these channel counts are taken on this machine: as winograd_takes, up to 16,384 inputs.
 bool winograd_int8_takes(int64_t in, int64_t out);
 
-// taps [3][3][in][out]; limits [in]: the largest magnitude of each input channel, larger inputs are cut off.
-WinogradInt8Weights winograd_int8_pack(const float* taps, int64_t in, int64_t out, const float* limits);
+// limits [in]: the largest magnitude of each input channel, larger inputs are cut off.
+WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t in, int64_t out, const float* limits);
 
 // y = activation(conv(x) + bias + add), x and y float32. `in` and `out` of the shape are those of the weights.
 void winograd_int8_forward(const WinogradShape& shape, const float* x, const WinogradInt8Weights& packed,

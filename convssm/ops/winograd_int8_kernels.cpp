@@ -47,23 +47,22 @@ HWY_INLINE float weight_scale(float largest, float sum, int64_t in, int64_t gain
   return std::max({largest / INT16_MAX, sum / room, 1e-30f});
 }
 
-void Int8PackPanel(const float* const* taps, int64_t in, int64_t out, int64_t panel, int16_t* weights, float* scales) {
+void Int8PackPanel(const float* taps, int64_t in, int16_t* weights, int64_t stride, float* scales,
+                   int64_t scale_stride) {
   const Tag d;
-  const int64_t width = 2 * lanes(), padded = (out + width - 1) / width * width, first = panel * width;
-  HWY_ALIGN float values[kWinogradPositions * HWY_MAX_BYTES / sizeof(float)];
-  HWY_ALIGN float largest[kWinogradPositions * HWY_MAX_BYTES / sizeof(float)];
-  HWY_ALIGN float sums[kWinogradPositions * HWY_MAX_BYTES / sizeof(float)];
-  const int64_t count = kWinogradPositions * lanes();
-  const auto transform_at = [&](int64_t i, int64_t o) HWY_ATTR {
+  const int64_t width = 2 * lanes(), count = kWinogradPositions * lanes();
+  constexpr int64_t kMost = kWinogradPositions * HWY_MAX_BYTES / sizeof(float);
+  HWY_ALIGN float values[kMost], largest[kMost], sums[kMost];
+  const auto transform_at = [&](int64_t at) HWY_ATTR {
     transform<WeightTransform<WholePoints>>(
-        [&](int r, int k) HWY_ATTR { return o < out ? hn::LoadU(d, taps[r * 3 + k] + i * out + o) : hn::Zero(d); },
+        [&](int r, int k) HWY_ATTR { return hn::LoadU(d, taps + (r * 3 + k) * in * width + at); },
         [&](int r, int k, Vec v) HWY_ATTR { hn::Store(v, d, values + (r * 6 + k) * lanes()); });
   };
   for (int64_t c = 0; c < width; c += lanes()) {
     std::fill_n(largest, count, 0.0f);
     std::fill_n(sums, count, 0.0f);
     for (int64_t i = 0; i < in; ++i) {
-      transform_at(i, first + c);
+      transform_at(i * width + c);
       for (int64_t j = 0; j < count; ++j) {
         largest[j] = std::max(largest[j], std::abs(values[j]));
         sums[j] += std::abs(values[j]);
@@ -71,15 +70,14 @@ void Int8PackPanel(const float* const* taps, int64_t in, int64_t out, int64_t pa
     }
     for (int64_t j = 0; j < count; ++j) {
       const int64_t p = j / lanes();
-      scales[p * padded + first + c + j % lanes()] = weight_scale(largest[j], sums[j], in, kGain[p / 6] * kGain[p % 6]);
+      scales[p * scale_stride + c + j % lanes()] = weight_scale(largest[j], sums[j], in, kGain[p / 6] * kGain[p % 6]);
     }
     for (int64_t i = 0; i < in; ++i) {
-      transform_at(i, first + c);
+      transform_at(i * width + c);
       for (int64_t j = 0; j < count; ++j) {
         const int64_t p = j / lanes(), lane = c + j % lanes();
-        const float scaled = values[j] / scales[p * padded + first + lane];
-        weights[p * in * padded + first * in + (i / 2 * width + lane) * 2 + i % 2] =
-            static_cast<int16_t>(std::lrint(scaled));
+        weights[p * stride + (i / 2 * width + lane) * 2 + i % 2] =
+            static_cast<int16_t>(std::lrint(values[j] / scales[p * scale_stride + lane]));
       }
     }
   }
@@ -198,7 +196,7 @@ void Int8Output(const WinogradFrames& f, const WinogradTiles& m, int64_t first, 
 
 #else
 
-void Int8PackPanel(const float* const*, int64_t, int64_t, int64_t, int16_t*, float*) {}
+void Int8PackPanel(const float*, int64_t, int16_t*, int64_t, float*, int64_t) {}
 void Int8Input(const WinogradFrames&, const float*, int64_t, int64_t, const float*, int64_t, int16_t*) {}
 void Int8Products(int64_t, int64_t, int64_t, const int16_t*, const int16_t*, const float*, float*) {}
 void Int8Output(const WinogradFrames&, const WinogradTiles&, int64_t, int64_t, const WinogradEpilogue&, float*) {}
@@ -217,9 +215,9 @@ HWY_EXPORT(Int8Input);
 HWY_EXPORT(Int8Products);
 HWY_EXPORT(Int8Output);
 
-void winograd_int8_pack_panel(const float* const* taps, int64_t in, int64_t out, int64_t panel, int16_t* weights,
-                              float* scales) {
-  HWY_DYNAMIC_DISPATCH(Int8PackPanel)(taps, in, out, panel, weights, scales);
+void winograd_int8_pack_panel(const float* taps, int64_t in, int16_t* weights, int64_t stride, float* scales,
+                              int64_t scale_stride) {
+  HWY_DYNAMIC_DISPATCH(Int8PackPanel)(taps, in, weights, stride, scales, scale_stride);
 }
 void winograd_int8_input(const WinogradFrames& f, const float* x, int64_t first, int64_t end,
                          const float* inverse_steps, int64_t stride, int16_t* to) {

@@ -10,10 +10,10 @@ namespace convssm::ops {
 
 constexpr int kInt8Levels = 127;  // inputs are rounded to -127 .. 127 steps
 
-// Weights of output panel `panel` to weights [36][panels][in/2][panel width][2], positions `in` * padded out apart, and
-// scales [36][padded out]. taps: 3x3 matrices [in][out].
-void winograd_int8_pack_panel(const float* const* taps, int64_t in, int64_t out, int64_t panel, int16_t* weights,
-                              float* scales);
+// Weights of one panel of output channels, [9][in][panel width], to weights [36][in/2][panel width][2], positions
+// `stride` apart, and scales [36][panel width], positions `scale_stride` apart.
+void winograd_int8_pack_panel(const float* taps, int64_t in, int16_t* weights, int64_t stride, float* scales,
+                              int64_t scale_stride);
 
 // Input tiles first..end, rounded to whole multiples of the channel's step (cut off beyond kInt8Levels), transformed to
 // rows [36][tiles][channels], positions `stride` apart.

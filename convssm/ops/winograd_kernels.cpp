@@ -55,17 +55,13 @@ void Output(const WinogradFrames& f, const WinogradTiles& m, int64_t first, int6
                   [&](auto activation) HWY_ATTR { output<BalancedPoints, activation.value>(f, m, first, end, e, y); });
 }
 
-void PackPanel(const float* const* taps, int64_t in, int64_t out, int64_t panel, float* packed, int64_t stride) {
+void PackPanel(const float* taps, int64_t in, float* packed, int64_t stride) {
   const Tag d;
   const int64_t width = 2 * lanes();
-  float* to = packed + panel * in * width;
-  for (int64_t i = 0; i < in; ++i) {
-    for (int64_t c = 0; c < width; c += lanes()) {
-      const int64_t o = panel * width + c;
-      transform<WeightTransform<BalancedPoints>>(
-          [&](int r, int k) HWY_ATTR { return o < out ? hn::LoadU(d, taps[r * 3 + k] + i * out + o) : hn::Zero(d); },
-          [&](int r, int k, Vec v) HWY_ATTR { hn::StoreU(v, d, to + (r * 6 + k) * stride + i * width + c); });
-    }
+  for (int64_t at = 0; at < in * width; at += lanes()) {
+    transform<WeightTransform<BalancedPoints>>(
+        [&](int r, int k) HWY_ATTR { return hn::LoadU(d, taps + (r * 3 + k) * in * width + at); },
+        [&](int r, int k, Vec v) HWY_ATTR { hn::StoreU(v, d, packed + (r * 6 + k) * stride + at); });
   }
 }
 
@@ -144,6 +140,7 @@ void Products(int64_t tiles, int64_t in, int64_t panels, const float* v, const f
 }
 
 // Four input channels times one panel of output channels, over all tiles.
+template <bool kAdd>
 HWY_INLINE void gradient_block(int64_t tiles, const float* HWY_RESTRICT v, const float* HWY_RESTRICT g, float* u,
                                int64_t row) {
   const Tag d;
@@ -163,8 +160,12 @@ HWY_INLINE void gradient_block(int64_t tiles, const float* HWY_RESTRICT v, const
   }
   const auto store = [&](int k, Vec s0, Vec s1) HWY_ATTR {
     float* to = u + k * row;
-    hn::StoreU(hn::Add(hn::LoadU(d, to), s0), d, to);
-    hn::StoreU(hn::Add(hn::LoadU(d, to + step), s1), d, to + step);
+    if constexpr (kAdd) {
+      s0 = hn::Add(hn::LoadU(d, to), s0);
+      s1 = hn::Add(hn::LoadU(d, to + step), s1);
+    }
+    hn::StoreU(s0, d, to);
+    hn::StoreU(s1, d, to + step);
   };
   store(0, a0, a1);
   store(1, b0, b1);
@@ -172,25 +173,32 @@ HWY_INLINE void gradient_block(int64_t tiles, const float* HWY_RESTRICT v, const
   store(3, d0, d1);
 }
 
-void GradientProducts(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u) {
+void GradientProducts(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u, bool add) {
   const int64_t step = lanes(), width = 2 * step, row = panels * width;
   for (int64_t panel = 0; panel < panels; ++panel) {
     for (int64_t k = 0; k < in; k += 4) {
       const float* from = v + k / step * tiles * step + k % step;
-      gradient_block(tiles, from, g + panel * tiles * width, u + k * row + panel * width, row);
+      const float* other = g + panel * tiles * width;
+      float* to = u + k * row + panel * width;
+      add ? gradient_block<true>(tiles, from, other, to, row) : gradient_block<false>(tiles, from, other, to, row);
     }
   }
 }
 
-void Unpack(const float* sums, int64_t position_stride, int64_t in_first, int64_t in_end, int64_t out,
-            float* const* taps) {
+void Unpack(const float* sums, int64_t position_stride, int64_t first, int64_t end, int64_t in, int64_t out,
+            float* weight) {
   const Tag d;
   const int64_t width = 2 * lanes(), row = (out + width - 1) / width * width;
-  for (int64_t i = in_first; i < in_end; ++i) {
-    for (int64_t o = 0; o < out; o += lanes()) {
+  HWY_ALIGN float taps[9 * HWY_MAX_BYTES / sizeof(float)];
+  for (int64_t o = 0; o < out; o += lanes()) {
+    for (int64_t i = first; i < end; ++i) {
       transform<WeightGradientTransform<BalancedPoints>>(
           [&](int r, int k) HWY_ATTR { return hn::LoadU(d, sums + (r * 6 + k) * position_stride + i * row + o); },
-          [&](int r, int k, Vec v) HWY_ATTR { hn::StoreU(v, d, taps[r * 3 + k] + i * out + o); });
+          [&](int r, int k, Vec v) HWY_ATTR { hn::Store(v, d, taps + (r * 3 + k) * lanes()); });
+      for (int64_t lane = 0; lane < lanes(); ++lane) {
+        float* to = weight + ((o + lane) * in + i) * 9;
+        for (int64_t tap = 0; tap < 9; ++tap) to[tap] = taps[tap * lanes() + lane];
+      }
     }
   }
 }
@@ -216,9 +224,8 @@ HWY_EXPORT(Unpack);
 int64_t winograd_lanes() { return HWY_DYNAMIC_DISPATCH(LaneCount)(); }
 int64_t winograd_panel() { return 2 * winograd_lanes(); }
 
-void winograd_pack_panel(const float* const* taps, int64_t in, int64_t out, int64_t panel, float* packed,
-                         int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(PackPanel)(taps, in, out, panel, packed, stride);
+void winograd_pack_panel(const float* taps, int64_t in, float* packed, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(PackPanel)(taps, in, packed, stride);
 }
 void winograd_input(const WinogradFrames& f, const float* x, int64_t first, int64_t end, const WinogradTiles& to) {
   HWY_DYNAMIC_DISPATCH(Input)(f, x, first, end, to);
@@ -234,12 +241,13 @@ void winograd_output_gradient(const WinogradFrames& f, const float* g, int64_t f
                               const WinogradTiles& to) {
   HWY_DYNAMIC_DISPATCH(OutputGradient)(f, g, first, end, to);
 }
-void winograd_gradient_products(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u) {
-  HWY_DYNAMIC_DISPATCH(GradientProducts)(tiles, in, panels, v, g, u);
+void winograd_gradient_products(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u,
+                                bool add) {
+  HWY_DYNAMIC_DISPATCH(GradientProducts)(tiles, in, panels, v, g, u, add);
 }
-void winograd_unpack(const float* sums, int64_t position_stride, int64_t in_first, int64_t in_end, int64_t out,
-                     float* const* taps) {
-  HWY_DYNAMIC_DISPATCH(Unpack)(sums, position_stride, in_first, in_end, out, taps);
+void winograd_unpack(const float* sums, int64_t position_stride, int64_t first, int64_t end, int64_t in, int64_t out,
+                     float* weight) {
+  HWY_DYNAMIC_DISPATCH(Unpack)(sums, position_stride, first, end, in, out, weight);
 }
 
 }  // namespace convssm::ops

@@ -39,10 +39,9 @@ int64_t winograd_lanes();
 // Output channels in a panel of packed weights and of transformed gradients.
 int64_t winograd_panel();
 
-// Weights of output panel `panel` to packed [36][panels][in][panel width], positions `stride` apart.
-// taps: 3x3 matrices [in][out], row by row.
-void winograd_pack_panel(const float* const* taps, int64_t in, int64_t out, int64_t panel, float* packed,
-                         int64_t stride);
+// Weights of one panel of output channels, [9][in][panel width], to packed [36][in][panel width], positions `stride`
+// apart.
+void winograd_pack_panel(const float* taps, int64_t in, float* packed, int64_t stride);
 
 // Input tiles first..end to B^T x B; zeros outside of the frame.
 void winograd_input(const WinogradFrames& frames, const float* x, int64_t first, int64_t end, const WinogradTiles& to);
@@ -58,11 +57,13 @@ void winograd_output(const WinogradFrames& frames, const WinogradTiles& m, int64
 void winograd_output_gradient(const WinogradFrames& frames, const float* g, int64_t first, int64_t end,
                               const WinogradTiles& to);
 
-// Products of one position over tiles: u [in][padded out] += v^T g with v and g in panels (of lanes and panel channels).
-void winograd_gradient_products(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u);
+// Products of one position over tiles: u [in][padded out] = v^T g, or += if `add`, with v and g in panels (of lanes and
+// panel channels).
+void winograd_gradient_products(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u,
+                                bool add);
 
-// The gradient of the taps, [in][out] each, from the 36 sums [in][padded out]; input channels first..end.
-void winograd_unpack(const float* sums, int64_t position_stride, int64_t in_first, int64_t in_end, int64_t out,
-                     float* const* taps);
+// The gradient of the weights [out][in][9] from the 36 sums [in][padded out]; input channels first..end of `in`.
+void winograd_unpack(const float* sums, int64_t position_stride, int64_t first, int64_t end, int64_t in, int64_t out,
+                     float* weight);
 
 }  // namespace convssm::ops

@@ -48,6 +48,8 @@ double relative(const at::Tensor& found, const at::Tensor& expected) {
   return distance(found.to(at::kDouble), expected) / max_abs(expected);
 }
 
+WinogradWeights dense(const at::Tensor& weight) { return {weight.data_ptr<float>(), 9 * weight.size(1), 9, 1}; }
+
 TEST(Winograd, MatchesDirectConvolutionInFloat64WithGradients) {
   for (const std::string& isa : isa_names()) {
     force_isa(isa);
@@ -73,9 +75,9 @@ TEST(Winograd, TheEpilogueAddsAndActivates) {
   const Case c{2, 6, 9, 16, 32};
   const Inputs in(c);
   const auto nhwc = at::MemoryFormat::ChannelsLast;
-  const at::Tensor x = in.x.contiguous(nhwc), taps = in.weight.permute({2, 3, 1, 0}).contiguous();
+  const at::Tensor x = in.x.contiguous(nhwc);
   at::Tensor packed = at::empty({static_cast<int64_t>(winograd_packed_size(c.in, c.out))});
-  winograd_pack(taps.data_ptr<float>(), c.in, c.out, packed.data_ptr<float>());
+  winograd_pack(dense(in.weight), c.in, c.out, packed.data_ptr<float>());
   at::Tensor y = in.g.contiguous(nhwc).clone();
   winograd_forward({c.frames, c.height, c.width, c.in, c.out}, x.data_ptr<float>(), packed.data_ptr<float>(),
                    {in.bias.data_ptr<float>(), y.data_ptr<float>(), Activation::gelu}, y.data_ptr<float>());
@@ -93,8 +95,7 @@ TEST(WinogradInt8, RoundsInputsToEightBitsAndNothingElseMuch) {
       const Inputs in(c);
       const at::Tensor limits = at::linspace(0.5, 3, c.in), steps = (limits / 127).view({1, c.in, 1, 1});
       const at::Tensor x = in.x.contiguous(at::MemoryFormat::ChannelsLast);
-      const at::Tensor taps = in.weight.permute({2, 3, 1, 0}).contiguous();
-      const auto packed = winograd_int8_pack(taps.data_ptr<float>(), c.in, c.out, limits.data_ptr<float>());
+      const auto packed = winograd_int8_pack(dense(in.weight), c.in, c.out, limits.data_ptr<float>());
       at::Tensor y = at::empty_like(in.g, at::MemoryFormat::ChannelsLast);
       winograd_int8_forward({c.frames, c.height, c.width, c.in, c.out}, x.data_ptr<float>(), packed,
                             {.bias = in.bias.data_ptr<float>()}, y.data_ptr<float>());
@@ -112,8 +113,8 @@ TEST(WinogradInt8, RoundsInputsToEightBitsAndNothingElseMuch) {
 TEST(WinogradInt8, TheWorstCaseDoesNotOverflow) {
   const int64_t C = 512;
   const at::Tensor x = at::full({1, 8, 8, C}, 1000.0), limits = at::full({C}, 1000.0);
-  const at::Tensor taps = at::ones({3, 3, C, 16});
-  const auto packed = winograd_int8_pack(taps.data_ptr<float>(), C, 16, limits.data_ptr<float>());
+  const at::Tensor weight = at::ones({16, C, 3, 3});
+  const auto packed = winograd_int8_pack(dense(weight), C, 16, limits.data_ptr<float>());
   at::Tensor y = at::empty({1, 8, 8, 16});
   winograd_int8_forward({1, 8, 8, C, 16}, x.data_ptr<float>(), packed, {}, y.data_ptr<float>());
   EXPECT_NEAR(y[0][3][3][5].item<double>() / (9.0 * 1000 * C), 1, 1e-3);
