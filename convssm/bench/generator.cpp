@@ -5,7 +5,8 @@
 namespace convssm::bench {
 namespace {
 
-constexpr int64_t kShort = 2;  // frames of the clip; all but the last went through the core
+constexpr int64_t kCalibration = 8;  // frames
+constexpr int64_t kShort = 2;        // frames of the clip; all but the last went through the core
 
 bool is(const std::string& name, const char* part) { return name.ends_with(part); }
 
@@ -19,14 +20,12 @@ at::Tensor repeated(const at::Tensor& x, int64_t axis, int64_t size) {
 }  // namespace
 
 Generator make_generator(const BenchModel& subject, const models::State& start, Precision precision) {
-  if (precision != Precision::float32) return {};
-  auto state = std::make_shared<models::State>(start);
-  return [model = subject.model, state] {
-    at::NoGradGuard no_grad;
-    models::FrameOutput out = model->next(*state, {});
-    *state = std::move(out.state);
-    return out.frame;
-  };
+  at::NoGradGuard no_grad;
+  const auto predictor =
+      std::make_shared<generate::Predictor>(*subject.model, generate::PredictorOptions{.precision = precision});
+  if (precision == Precision::int8) predictor->start(subject.clip(kCalibration));
+  predictor->start(start);
+  return [model = subject.model, predictor] { return predictor->next(); };
 }
 
 models::State state_after(const BenchModel& subject, int64_t frames) {

@@ -4,14 +4,15 @@
 #include <functional>
 
 #include "convssm/bench/bench_models.h"
+#include "convssm/generate/predictor.h"
 
 namespace convssm::bench {
 
-enum class Precision { float32, int8 };
+using generate::Precision;
 
 using Generator = std::function<at::Tensor()>;  // the next frame [1,C,H,W]
 
-// Goes on from `start`. Empty if there is no engine of this precision.
+// Goes on from `start`; for int8 calibrated on a short clip before.
 Generator make_generator(const BenchModel& subject, const models::State& start,
                          Precision precision = Precision::float32);
 
