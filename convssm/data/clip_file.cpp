@@ -1,6 +1,7 @@
 #include "convssm/data/clip_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "convssm/base/error.h"
@@ -14,6 +15,13 @@ namespace fs = std::filesystem;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+// ".png" of picture.PNG
+std::string ending_of(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
 }
 
 std::string find_key(const std::string& path, const std::vector<std::string>& names, const std::string& wanted) {
@@ -31,8 +39,10 @@ std::string find_key(const std::string& path, const std::vector<std::string>& na
     if (shown.size() < 10) shown.push_back(io::in_quotes(name));
   }
   if (candidates.size() == 1) return candidates[0];
-  fail(ErrorKind::data, "[folder] '{}': {} of its arrays could be the clips ({}); set key to the right one", path,
-       candidates.size(), fmt::join(shown, ", "));
+  fail(ErrorKind::data,
+       "[folder] '{}': {} of its arrays could be the clips ({}); name one with data.key, "
+       "or --truth-key and --forecast-key of compare",
+       path, candidates.size(), fmt::join(shown, ", "));
 }
 
 void check_actions(const ClipFile& file) {
@@ -106,7 +116,7 @@ FoundFiles find_clip_files(const std::string& path, const std::vector<std::strin
     if (entries->is_directory()) {
       if (hidden) entries.disable_recursion_pending();
     } else if (!hidden) {
-      const bool clips = contains(endings, entry.extension().string());
+      const bool clips = contains(endings, ending_of(entry));
       if (clips) found.names.push_back(entry.lexically_relative(path).generic_string());
       found.others += clips ? 0 : 1;
     }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "convssm/base/error.h"
@@ -27,7 +28,8 @@ void check_same_frames(const ClipFile& first, const ClipFile& file) {
 }
 
 bool is_array(const std::string& name) {
-  const std::string ending = fs::path(name).extension().string();
+  std::string ending = fs::path(name).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return ending != ".gif" && ending != ".mp4" && ending != ".png";
 }
 

@@ -40,8 +40,15 @@ std::string size_text(const data::ClipReader& clips) {
   return fmt::format("{} clips of {} frames, {}", clips.clips(), clips.shape().frames, data::frame_text(clips.shape()));
 }
 
+std::string pixels_text(const data::ClipReader& truth, const data::ClipReader& forecast) {
+  const auto text = [](const data::ClipReader& clips) { return clips.bytes() ? "8 bits" : "float32 in [0,1]"; };
+  if (truth.bytes() == forecast.bytes()) return text(truth);
+  return fmt::format("truth {}, forecast {}", text(truth), text(forecast));
+}
+
 nlohmann::json summary(const Scores& scores, const std::optional<FvdScores>& fvd, const metrics::MetricSet& metrics,
-                       const data::ClipReader& truth, const CompareOptions& o, int64_t clips) {
+                       const data::ClipReader& truth, const data::ClipReader& forecast, const CompareOptions& o,
+                       int64_t clips) {
   const int64_t frames = truth.shape().frames - o.context;
   nlohmann::json row = scores.row(frames, o.chunk), curves = {{"frames", nlohmann::json::array()}}, per_clip;
   if (fvd) row["fvd_i3d"] = fvd->value(0, 0);
@@ -56,7 +63,7 @@ nlohmann::json summary(const Scores& scores, const std::optional<FvdScores>& fvd
                                    {"chunk", o.chunk},
                                    {"model", o.name},
                                    {"identical_frames", scores.identical_frames()},
-                                   {"pixels", truth.bytes() ? "8 bits" : "float32 in [0,1]"},
+                                   {"pixels", pixels_text(truth, forecast)},
                                    {"metrics", metrics.description()},
                                    {"left_out", metrics.left_out()}};
   return {{"protocol", protocol},
@@ -108,7 +115,7 @@ nlohmann::json compare(data::ClipReader& truth, data::ClipReader& forecast, cons
     ++done;
     if (progress) go_on = progress(done);
   }
-  return summary(scores, fvd, metrics, truth, o, done);
+  return summary(scores, fvd, metrics, truth, forecast, o, done);
 }
 
 }  // namespace convssm::evaluate

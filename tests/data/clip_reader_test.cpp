@@ -73,11 +73,11 @@ TEST(ClipReader, FoldersAndPictures) {
     io::Image image{8, 8, 3, {}};
     const at::Tensor pixels = x[i].contiguous();
     image.pixels.assign(pixels.data_ptr<uint8_t>(), pixels.data_ptr<uint8_t>() + pixels.numel());
-    io::write_png(scratch.path(i == 0 ? "a.png" : "b.png"), image);
+    io::write_png(scratch.path(i == 0 ? "a.png" : "b.PNG"), image);
   }
   scratch.write("notes.txt", "left out");
   ClipReader reader(scratch.path(), {});
-  EXPECT_EQ(reader.files(), (std::vector<std::string>{"a.png", "b.png"}));
+  EXPECT_EQ(reader.files(), (std::vector<std::string>{"a.png", "b.PNG"}));
   for (int64_t i = 0; i < 2; ++i) EXPECT_TRUE(reader.next().equal(x[i].permute({2, 0, 1}).unsqueeze(0)));
 
   save(scratch, "c.npy", clips({3, 8, 8, 3}));

@@ -53,7 +53,7 @@ TEST_F(FolderErrors, ClipsTooShort) {
 TEST_F(FolderErrors, WrongKeysAndShapes) {
   npz("a.npz", {{"videos", numbers({3, 8, 8})}, {"other", numbers({3, 8, 8})}});
   expect_refused({"a.npz", "'videos'", "did you mean"}, {{"key", "vidios"}});
-  expect_refused({"2 of its arrays could be the clips", "'videos'", "set key"});
+  expect_refused({"2 of its arrays could be the clips", "'videos'", "data.key", "--truth-key"});
   EXPECT_EQ(open({{"key", "videos"}})->format().height, 8);
   npz("a.npz", {{"clips", numbers({3, 8, 8})}, {"labels", numbers({3})}});
   EXPECT_EQ(open()->format().height, 8);

@@ -58,6 +58,16 @@ TEST(Compare, ScoresFramesBehindTheContext) {
   EXPECT_EQ(result["protocol"]["identical_frames"], 0);
   EXPECT_EQ(samples.compare({})["protocol"]["identical_frames"], 10);
   EXPECT_NE(table_text(result).find("ssim_uniform7"), std::string::npos);
+  EXPECT_EQ(result["protocol"]["pixels"], "8 bits");
+}
+
+TEST(Compare, SaysWhichPixelsAreFloats) {
+  const Samples samples({1, 3, 16, 12, 1});
+  const std::vector<io::NamedArray> floats = {{"fake", io::to_array(samples.fake.to(at::kFloat) / 255)}};
+  io::write_npz(samples.scratch.path("floats.npz"), floats);
+  data::ClipReader truth(samples.path, {.key = "real"}), forecast(samples.scratch.path("floats.npz"), {});
+  const metrics::MetricSet set({}, metrics::WeightFolder("/nonexistent"), clip_size(truth, forecast));
+  EXPECT_EQ(compare(truth, forecast, set, {})["protocol"]["pixels"], "truth 8 bits, forecast float32 in [0,1]");
 }
 
 // Clips larger than what is scored at once: parts of a clip are put together again.
