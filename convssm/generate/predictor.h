@@ -15,7 +15,7 @@ namespace convssm::generate {
 
 enum class Precision {
   float32,
-  int8,  // convolutions in 8-bit integers; states, scan and norms stay float32. Calibrated by the first start()
+  int8,  // convolutions in 8-bit integers, calibrated by the first start(); states, scan and norms stay float32
 };
 
 Precision parse_precision(const std::string& text);
