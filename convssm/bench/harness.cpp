@@ -75,6 +75,7 @@ const std::vector<Group>& all_groups() {
       {"scan", "the scan against copying the same bytes and against the tree in tensor operations", bench_scan},
       {"layer", "one ConvS5 layer against its convolutions alone", bench_layer},
       {"memory", "fresh tensors and page faults against libtorch's default allocator", bench_memory},
+      {"conv", "3x3 convolutions by Winograd's algorithm against direct ones", bench_conv},
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
       {"peer", "training and generation of ConvS5 against the same model in PyTorch", bench_peer},
       {"limit", "ConvS5 models against their convolutions alone", bench_limit},

@@ -56,6 +56,7 @@ struct Group {
 const std::vector<Group>& all_groups();
 
 void bench_scan(const Settings& settings, const Report& report);
+void bench_conv(const Settings& settings, const Report& report);
 void bench_layer(const Settings& settings, const Report& report);
 void bench_memory(const Settings& settings, const Report& report);
 void bench_metrics(const Settings& settings, const Report& report);

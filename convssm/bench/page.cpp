@@ -29,10 +29,11 @@ std::string block(const std::string& name, const Results& results, const std::st
   if (name == "cost") return cost_block(results);
   if (name == "peer") return peer_block(results);
   if (name == "limit") return limit_block(results);
+  if (name == "conv") return conv_block(results);
   if (name == "kernels") return kernels_block(results);
   if (name == "curves") return curves_block(results, stem);
   fail(ErrorKind::data,
-       "the page has a block 'bench {}', known are machine, claims, cost, peer, limit, kernels and curves", name);
+       "the page has a block 'bench {}', known are machine, claims, cost, peer, limit, conv, kernels and curves", name);
 }
 
 std::string read_page(const std::string& path) {

@@ -25,6 +25,7 @@ std::string claims_block(const Results& results);
 std::string cost_block(const Results& results);
 std::string peer_block(const Results& results);
 std::string limit_block(const Results& results);
+std::string conv_block(const Results& results);
 std::string kernels_block(const Results& results);
 
 }  // namespace convssm::bench

@@ -154,6 +154,20 @@ std::string limit_block(const Results& results) {
   return table_head({"ConvS5", "whole, ms", "its convolutions alone, ms", "part", "goal"}) + lines;
 }
 
+std::string conv_block(const Results& results) {
+  std::string lines;
+  for (const Row& row : results.starting_with("conv.")) {
+    if (row.unit == "relative") continue;
+    const std::string shape = row.name.ends_with(".train") ? row.name.substr(0, row.name.size() - 6) : row.name;
+    const Row* error = results.find(shape + ".error");
+    const std::string errors = error != nullptr ? fmt::format("{:.1e}, {:.1e}", error->value, error->reference) : "";
+    lines += table_row(
+        {"`" + row.name + "`", three(row.value) + " ms", three(row.reference) + " ms", ratio_of(row), errors});
+  }
+  const char* errors = "error of Winograd, of direct";
+  return lines.empty() ? "" : table_head({"convolution", "Winograd", "direct", "ratio", errors}, true) + lines;
+}
+
 std::string kernels_block(const Results& results) {
   std::string lines;
   for (const char* prefix : {"scan.", "layer.", "memory.", "metrics."}) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPositions = kWinogradPositions;
 // Transformed tiles of a thread stay in its part of the last cache, those of one position in its second-level cache.
-constexpr int64_t kForwardBytes = 7 << 19, kGradientBytes = 9 << 20;
+constexpr int64_t kForwardBytes = 7 << 18, kGradientBytes = 9 << 20;
 // With fewer tiles per thread the threads share the tiles and split the positions, so that each reads its part of the
 // packed weights only.
 constexpr int64_t kFewTiles = 48;
@@ -80,7 +80,7 @@ struct Forward {
     {
       float* own = memory + omp_get_thread_num() * size;
       const WinogradTiles v = in_rows(own, chunk, from.channels), m = in_rows(own + v_size, chunk, row);
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
       for (int64_t i = 0; i < chunks; ++i) {
         const int64_t first = i * chunk, end = std::min(tiles, first + chunk);
         winograd_input(from, x, first, end, v);
@@ -100,7 +100,7 @@ struct Forward {
       const auto [first, end] = share(tiles);
       winograd_input(from, x, first, end, from_tile(v, first));
 #pragma omp barrier
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
       for (int64_t p = 0; p < kPositions; ++p) products(p, tiles, v, m);
       winograd_output(to, from_tile(m, first), first, end, epilogue, y);
     }
@@ -165,7 +165,7 @@ void winograd_weight_gradient(const WinogradShape& s, const float* x, const floa
       winograd_input(from, x, begin + first, begin + end, from_tile(v, first));
       winograd_output_gradient(to, g, begin + first, begin + end, from_tile(d, first));
 #pragma omp barrier
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)
       for (int64_t p = 0; p < kPositions; ++p) {
         winograd_gradient_products(count, s.in, row / panel, v.data + p * v.position_stride,
                                    d.data + p * d.position_stride, sums + p * sum_stride, begin > 0);

@@ -96,7 +96,7 @@ TEST(Cli, BenchWritesItsRows) {
   expect_contains(outcome.out, "memory.fresh");
   const auto json = nlohmann::json::parse(read_all(path));
   std::remove(path.c_str());
-  ASSERT_EQ(json.at("rows").size(), 3u);
+  ASSERT_EQ(json.at("rows").size(), 4u);
   for (const char* key : {"name", "value", "unit", "reference", "ratio", "spread"}) {
     EXPECT_TRUE(json.at("rows")[0].contains(key)) << key;
   }
