@@ -53,9 +53,9 @@ void expect_same(const std::string& name, const json& options, const Shape& s) {
     CoreOutput expected = core->step(frame(k), state);
     plan.doors().at("in").copy_(frame(k));
     plan.run();
-    EXPECT_LT(distance(plan.doors().at("out"), expected.y), 1e-5) << "frame " << k;
+    EXPECT_LT(distance(plan.doors().at("out"), expected.y), 1e-5 * std::max(1.0, max_abs(expected.y))) << "frame " << k;
     for (const auto& [key, value] : expected.state.items()) {
-      EXPECT_LT(distance(plan.doors().at(key), value), 1e-5) << key << ", frame " << k;
+      EXPECT_LT(distance(plan.doors().at(key), value), 1e-5 * std::max(1.0, max_abs(value))) << key << ", frame " << k;
     }
     state = std::move(expected.state);
   }

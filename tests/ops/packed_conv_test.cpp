@@ -161,7 +161,8 @@ TEST(PackedConvInt8, SumsOfPairsDoNotOverflow) {
       const PackedConv conv({64, 24, kernel, 6, 6}, weight.data_ptr<float>(), nullptr,
                             {low.data_ptr<float>(), x.data_ptr<float>()});
       const at::Tensor exact = naive(x.to(at::kDouble), weight.to(at::kDouble), {});
-      EXPECT_LT(distance(run(conv, x).to(at::kDouble), exact), 1e-3) << kernel;
+      const double rounding = kernel == 1 ? 1e-5 : 5e-4;  // 3x3 may run by Winograd's algorithm
+      EXPECT_LT(distance(run(conv, x).to(at::kDouble), exact) / max_abs(exact), rounding) << kernel;
     }
   }
 }
