@@ -33,7 +33,7 @@ demo: setup ## set up, build, train a small model and let it run on: out/demo
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch
 	build/release/bin/convssm bench
 
-performance: build ## measure everything (about 20 minutes) and fill docs/performance.md
+performance: build ## measure everything (about 15 minutes) and fill docs/performance.md
 	build/release/bin/convssm bench --json docs/performance.json
 	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
 	build/release/bin/convssm bench --page docs/performance.md --from docs/performance.json,docs/performance_cost.json

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::distance;
 using testing::expect_error;
+using testing::max_abs;
 using testing::randn;
 
 // Norms with weight one and convolutions without bias would hide mistakes.
