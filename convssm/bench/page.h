@@ -2,7 +2,7 @@
 //   <!-- bench cost -->
 //   (the table)
 //   <!-- end -->
-// Blocks: machine, claims, cost, peer, limit, kernels, curves (with PNG files beside the page).
+// Blocks: machine, claims, cost, peer, limit, conv, kernels, curves (with PNG files beside the page).
 #pragma once
 
 #include <string>

@@ -70,6 +70,18 @@ at::Tensor clips_of(const at::Tensor& x, int64_t begin, int64_t end) {
 }
 
 // Clips [begin,end), side by side.
+std::string result_path(const GenerateCommand& c, int64_t clips, int64_t clip) {
+  return clips == 1 ? c.out : generate::numbered_path(c.out, clip);
+}
+
+// Before the first frame of the first clip.
+void check_results_are_new(const GenerateCommand& c, int64_t clips) {
+  for (int64_t i = 0; i < clips && !c.force && !c.out.empty(); ++i) {
+    const std::string path = result_path(c, clips, i);
+    if (std::filesystem::exists(path)) fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
+  }
+}
+
 class Group {
  public:
   Group(const GenerateCommand& c, const Start& start, int64_t begin, int64_t end)
@@ -99,11 +111,7 @@ class Group {
     const int64_t scale = c.scale > 0 ? c.scale : data::friendly_scale(format.width);
     Sinks sinks;
     for (int64_t i = begin_; i < end_; ++i) {
-      const std::string path = start_.clips == 1 ? c.out : generate::numbered_path(c.out, i);
-      if (!c.force && std::filesystem::exists(path)) {
-        fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
-      }
-      sinks.push_back(generate::open_sink(path, format, {before + c.frames, c.fps, scale}));
+      sinks.push_back(generate::open_sink(result_path(c, start_.clips, i), format, {before + c.frames, c.fps, scale}));
       for (int64_t k = 0; k < before; ++k) sinks.back()->write(start_.context.video[i][k]);
     }
     return sinks;
@@ -127,6 +135,7 @@ void run_generate(const GenerateCommand& c) {
     fail(ErrorKind::usage, "a state holds all {} clips; leave --batch {} out or take single clips by --clip",
          start.clips, c.batch);
   }
+  check_results_are_new(c, start.clips);
   const StopRequest stop;
   Progress progress("generate", c.frames * ((start.clips + batch - 1) / batch));
   generate::GenerateResult result;
@@ -141,7 +150,7 @@ void run_generate(const GenerateCommand& c) {
   }
   progress.finish();
   if (!c.out.empty())
-    log_info("{} frames: {}", result.frames, start.clips == 1 ? c.out : generate::numbered_path(c.out, 0) + " ...");
+    log_info("{} frames: {}", result.frames, result_path(c, start.clips, 0) + (start.clips == 1 ? "" : " ..."));
   if (!c.save_state.empty() && !result.diverged) {
     generate::save_state(c.save_state, result.state, loaded.checksum);
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);

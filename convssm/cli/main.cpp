@@ -77,6 +77,13 @@ void check_command(CLI::App& app, const std::string& word) {
   fail(ErrorKind::usage, "unknown command '{}'.{} Commands: {}", word, hint, fmt::join(known, ", "));
 }
 
+void log_trials() {
+  for (const auto& [shape, direct, winograd] : ops::conv_trials()) {
+    log_info("convolution of {} to {} channels, {} frames of {}x{}: direct {:.3f} ms, Winograd {:.3f} ms", shape.in,
+             shape.out, shape.frames, shape.height, shape.width, direct, winograd);
+  }
+}
+
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   std::string command = "convssm";
@@ -104,6 +111,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error);
   }
+  log_trials();
   return exit_status();
 }
 

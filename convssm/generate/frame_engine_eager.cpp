@@ -23,7 +23,7 @@ class EagerEngine : public FrameEngine {
   at::Tensor forecast(const at::Tensor& action) override {
     models::FrameOutput out = model_.next(state_, action);
     state_ = std::move(out.state);
-    return out.frame;
+    return out.frame.clone();  // the state keeps the other
   }
 
  private:

@@ -96,11 +96,8 @@ class PlanEngine : public FrameEngine {
   void calibrate() {
     const models::State here = save();
     for (int64_t k = 0; k < kWatchedForecasts; ++k) forecast({});
+    plan_ = make_plan(model_, {.batch = plan_->batch(), .ranges = plan_->ranges()});
     watching_ = false;
-    const auto ranges = plan_->ranges();
-    const int64_t batch = plan_->batch();
-    plan_.reset();
-    plan_ = make_plan(model_, {.batch = batch, .ranges = ranges});
     load(here);
   }
 

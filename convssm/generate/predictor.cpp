@@ -2,11 +2,21 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "convssm/generate/frame_engine.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::generate {
 namespace {
+
+// In a state: its frame is a forecast, which a true frame replaces.
+constexpr const char* kForecastWaits = "forecast_waits";
+
+bool forecast_waits_in(const models::State& state) {
+  const auto& items = state.items();
+  return std::any_of(items.begin(), items.end(), [](const auto& item) { return item.first == kForecastWaits; });
+}
 
 std::unique_ptr<FrameEngine> make_engine(models::Model& model, const PredictorOptions& options) {
   at::NoGradGuard no_grad;
@@ -44,8 +54,12 @@ void Predictor::start(const at::Tensor& context, const at::Tensor& actions) {
 void Predictor::start(const models::State& state) {
   at::NoGradGuard no_grad;
   ops::require("Predictor", !state.empty(), "the state is empty; start from a context");
+  const at::Tensor frame = state.get("frame");
+  ops::require("Predictor", frame.defined() && frame.dim() == 4 && frame.size(0) == options_.batch,
+               "the state must hold a frame of {} clips, the batch, got {}", options_.batch,
+               frame.defined() ? ops::shape_text(frame.sizes()) : "none");
   engine_->load(state);
-  truth_waits_ = true;
+  truth_waits_ = !forecast_waits_in(state);
 }
 
 at::Tensor Predictor::next(const at::Tensor& frame, const at::Tensor& action) {
@@ -75,7 +89,9 @@ at::Tensor Predictor::next_after(const at::Tensor& action) {
 
 models::State Predictor::state() const {
   at::NoGradGuard no_grad;
-  return engine_->save();
+  models::State state = engine_->save();
+  if (!truth_waits_) state.set(kForecastWaits, at::ones({1}));
+  return state;
 }
 
 }  // namespace convssm::generate

@@ -3,8 +3,8 @@
 //   while (...) forecast = p.next(frame);       // a true frame goes in, the forecast of the one after it comes out
 //   p.start(context);  for (...) frame = p.next();   // free-running: its own forecasts go in
 // Models whose core has a plan (convs5, convlstm, convgru) run as an nn::FramePlan: parameters folded and packed at
-// construction (later changes of the model are not seen), no graph, constant time and memory per frame. Others run by
-// Model::next. For one thread at a time; all threads work on a frame.
+// construction, for int8 at the first start (later changes of the model are not seen), no graph, constant time and memory
+// per frame. Others run by Model::next. The model must outlive its predictor. For one thread at a time; all threads work on a frame.
 #pragma once
 
 #include <memory>

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 
-#include "convssm/base/log.h"
 #include "convssm/base/nearest.h"
 #include "convssm/ops/winograd.h"
 #include "convssm/ops/winograd_conv2d.h"
@@ -85,7 +84,8 @@ void set_conv_algorithm(ConvAlgorithm algorithm) { chosen = algorithm; }
 ConvAlgorithm conv_algorithm() { return chosen; }
 
 bool chooses_winograd(const ConvKey& k) {
-  if (chosen == ConvAlgorithm::direct || k.frames == 0 || !winograd_takes(k.in, k.out)) return false;
+  if (chosen == ConvAlgorithm::direct || k.frames * k.height * k.width == 0 || !winograd_takes(k.in, k.out))
+    return false;
   return chosen != ConvAlgorithm::measured || wins_trial(k);
 }
 

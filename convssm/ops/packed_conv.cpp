@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <cmath>
+
 #include "convssm/ops/activation_kernels.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv_algorithm.h"
@@ -30,6 +32,10 @@ std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* wei
 // Without instructions for products of bytes, direct sums of them are slower than Winograd's in 16 bits.
 std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* weight, const float* bias,
                                         const ConvInputRange& input) {
+  for (int64_t c = 0; c < shape.in; ++c) {
+    require("packed_conv", std::isfinite(input.low[c]) && std::isfinite(input.high[c]),
+            "channel {} has the range {} to {}", c, input.low[c], input.high[c]);
+  }
   const bool winograd = by_winograd(shape) && winograd_int8_takes(shape.in, shape.out) && !has_byte_products();
   return winograd ? make_winograd_int8_conv(shape, weight, bias, input) : make_int8_conv(shape, weight, bias, input);
 }

@@ -19,7 +19,7 @@ constexpr int64_t kGrain = 16 * 1024;  // values per task
 template <typename T, typename Run>
 void for_rows(const at::Tensor& small, const at::Tensor& large, const Run& run) {
   const int64_t row = small.size(3) * small.size(1), rows = small.size(0) * small.size(2);
-  at::parallel_for(0, rows, (kGrain + row - 1) / row, [&](int64_t i, int64_t end) {
+  at::parallel_for(0, rows, (kGrain + row) / (row + 1), [&](int64_t i, int64_t end) {
     for (; i < end; ++i) run(small.data_ptr<T>() + i * row, large.data_ptr<T>() + i * 4 * row);
   });
 }

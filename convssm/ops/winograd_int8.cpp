@@ -34,12 +34,14 @@ WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t i
     steps.push_back((limits[i] > 0 ? limits[i] : 1) / kInt8Levels);
     to.inverse_steps.push_back(1 / steps.back());
   }
+  const int64_t size = 9 * in * width;
+  float* memory = scratch_floats(size * omp_get_max_threads());
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < row / width; ++panel) {
-    std::vector<float> taps(static_cast<size_t>(9 * in * width));
-    winograd_gather(weights, in, out, panel, taps.data());
-    for (size_t i = 0; i < taps.size(); ++i) taps[i] *= steps[i / static_cast<size_t>(width) % steps.size()];
-    winograd_int8_pack_panel(taps.data(), in, to.weights.data() + panel * in * width, in * row,
+    float* taps = memory + size * omp_get_thread_num();
+    winograd_gather(weights, in, out, panel, taps);
+    for (int64_t i = 0; i < size; ++i) taps[i] *= steps[static_cast<size_t>(i / width % in)];
+    winograd_int8_pack_panel(taps, in, to.weights.data() + panel * in * width, in * row,
                              to.scales.data() + panel * width, row);
   }
   return to;

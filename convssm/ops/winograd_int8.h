@@ -1,6 +1,6 @@
 // 3x3 convolutions by Winograd's F(4x4,3x3) in whole numbers, forward only: inputs of 8 bits (a step per channel), weights
-// rounded after their transform (a scale per position and output channel). On AVX2 two products in the time of one
-// float32 product, and half of the memory traffic of the packed weights.
+// rounded after their transform (a scale per position and output channel). On AVX2 up to 1.5 products in the time
+// of one float32 product, and half of the memory traffic of the packed weights.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,6 @@
 #define HWY_TARGET_INCLUDE "convssm/ops/winograd_int8_kernels.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
-#include <hwy/cache_control.h>
-
 #include "convssm/ops/winograd_transforms-inl.h"
 
 HWY_BEFORE_NAMESPACE();

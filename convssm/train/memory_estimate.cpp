@@ -53,7 +53,7 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
 MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width, bool recompute) {
   const uint64_t parameters = 4 * models::parameter_count(model);
   const at::Tensor video = at::zeros({1, 8, channels, height, width});
-  model.zero_grad();
+  model.zero_grad(true);
   peak_of(model, video, 2, recompute);  // makes the gradients, which then stay
   const uint64_t three = peak_of(model, video, 4, recompute), seven = peak_of(model, video, 8, recompute);
   MemoryEstimate estimate;
@@ -66,7 +66,7 @@ MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t h
     at::NoGradGuard no_grad;
     estimate.state = state_bytes(model.loss(at::zeros({1, 2, channels, height, width}), {}).state);
   }
-  model.zero_grad();
+  model.zero_grad(true);
   return estimate;
 }
 
