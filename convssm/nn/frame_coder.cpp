@@ -85,11 +85,8 @@ ResBlockImpl::ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream
 
 at::Tensor ResBlockImpl::forward(const at::Tensor& x) {
   const at::Tensor h = conv1_(norm1_->group_norm(x, groups1_, ops::Activation::elu));
-  if (!at::GradMode::is_enabled()) {  // with weights as they are, whose packing is kept
-    const at::Tensor r = conv2_(norm2_->group_norm(h, groups2_, ops::Activation::elu));
-    return at::add(shortcut_ ? shortcut_(x) : x, r, kResidual);
-  }
-  // The weights are scaled, not the frames: they are fewer, and so are their gradients.
+  // The weights are scaled, not the frames: they are fewer, and so are their gradients. The same without gradients, so
+  // that recomputed layers have the same bits.
   at::Tensor r = ops::conv2d(norm2_->group_norm(h, groups2_, ops::Activation::elu), kResidual * conv2_->weight,
                              kResidual * conv2_->bias);
   return r.add_(shortcut_ ? shortcut_(x) : x);
