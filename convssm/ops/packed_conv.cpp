@@ -34,7 +34,9 @@ std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* wei
                                         const ConvInputRange& input) {
   for (int64_t c = 0; c < shape.in; ++c) {
     require("packed_conv", std::isfinite(input.low[c]) && std::isfinite(input.high[c]),
-            "channel {} has the range {} to {}", c, input.low[c], input.high[c]);
+            "the range of input channel {} must be finite, got {} to {}; the frames it was calibrated on hold NaN or "
+            "infinity",
+            c, input.low[c], input.high[c]);
   }
   const bool winograd = by_winograd(shape) && winograd_int8_takes(shape.in, shape.out) && !has_byte_products();
   return winograd ? make_winograd_int8_conv(shape, weight, bias, input) : make_int8_conv(shape, weight, bias, input);
