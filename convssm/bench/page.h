@@ -1,7 +1,4 @@
-// The page of measured numbers. What people write stays; what is measured stands between two marks and is made anew:
-//   <!-- bench cost -->
-//   (the table)
-//   <!-- end -->
+// The page of measured numbers, a page with marks `<!-- bench NAME -->` (report/marked_page.h).
 // Blocks: machine, claims, cost, peer, limit, conv, kernels, curves (with PNG files beside the page).
 #pragma once
 

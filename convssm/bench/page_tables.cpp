@@ -4,21 +4,14 @@
 
 #include "convssm/bench/bench_models.h"
 #include "convssm/bench/page.h"
+#include "convssm/report/markdown.h"
 #include "convssm/report/numbers.h"
 
 namespace convssm::bench {
 namespace {
 
-using Cells = std::vector<std::string>;
-
-std::string table_row(const Cells& cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
-
-// Words on the left, numbers on the right.
-std::string table_head(const Cells& cells, bool last_is_text = false) {
-  std::string line = "|---|";
-  for (size_t i = 1; i < cells.size(); ++i) line += last_is_text && i + 1 == cells.size() ? "---|" : "---:|";
-  return table_row(cells) + line + "\n";
-}
+using report::markdown_head;
+using report::markdown_row;
 
 // Three digits are what a measurement of this kind is good for.
 std::string three(double value) {
@@ -56,9 +49,9 @@ std::string peer_title(const std::string& name) {
 }
 
 std::string peer_line(const Row& row) {
-  return table_row({peer_title(row.name), fmt::format("{} {}", three(row.value), row.unit),
-                    row.reference > 0 ? fmt::format("{} {}", three(row.reference), row.unit) : row.what, ratio_of(row),
-                    goal_of(row)});
+  return markdown_row({peer_title(row.name), fmt::format("{} {}", three(row.value), row.unit),
+                       row.reference > 0 ? fmt::format("{} {}", three(row.reference), row.unit) : row.what,
+                       ratio_of(row), goal_of(row)});
 }
 
 double ratio(const Results& results, const std::string& above, const std::string& below) {
@@ -67,7 +60,7 @@ double ratio(const Results& results, const std::string& above, const std::string
 }
 
 std::string claim(const char* text, const char* paper, double here, const std::string& how) {
-  return here == 0 ? "" : table_row({text, paper, fmt::format("{}x", three(here)), how});
+  return here == 0 ? "" : markdown_row({text, paper, fmt::format("{}x", three(here)), how});
 }
 
 // The slowest hundred frames of a long rollout over the fastest.
@@ -103,18 +96,18 @@ std::string claims_block(const Results& results) {
   out += claim("generation: ConvS5 after 400 frames against after 1200", "1x",
                ratio(results, "cost.convs5.generate.400", "cost.convs5.generate.1200"), "frames/s");
   out += claim("slowest against fastest 100 frames of 1200", "1x", rollout_range(results), "medians, all generated");
-  return out.empty() ? "" : table_head({"claim", "paper", "here", "what is compared"}, true) + out;
+  return out.empty() ? "" : markdown_head({"claim", "paper", "here", "what is compared"}, true) + out;
 }
 
 std::string cost_block(const Results& results) {
   if (results.starting_with("cost.").empty()) return "";
-  std::string out = table_head({"model", "parameters, M", "GFLOPs, frame 3", "GFLOPs, frame 1200", "training, s/frame",
-                                "memory of a step, GB", "frames/s after 400", "800", "1200"});
+  std::string out = markdown_head({"model", "parameters, M", "GFLOPs, frame 3", "GFLOPs, frame 1200",
+                                   "training, s/frame", "memory of a step, GB", "frames/s after 400", "800", "1200"});
   for (const std::string& name : paper_names()) {
     const auto cell = [&](const char* what) { return value_of(results, fmt::format("cost.{}.{}", name, what)); };
     if (cell("parameters").empty()) continue;
-    out += table_row({display_name(name), cell("parameters"), cell("gflops"), cell("gflops.1200"), cell("train"),
-                      cell("memory"), cell("generate.400"), cell("generate.800"), cell("generate.1200")});
+    out += markdown_row({display_name(name), cell("parameters"), cell("gflops"), cell("gflops.1200"), cell("train"),
+                         cell("memory"), cell("generate.400"), cell("generate.800"), cell("generate.1200")});
   }
   return out;
 }
@@ -133,7 +126,7 @@ std::string peer_block(const Results& results) {
     differences += fmt::format("{}{} of the {} model {:.1e}", differences.empty() ? "" : ", ", what,
                                size_of(row.name) == "small" ? "small" : "paper's", row.value);
   }
-  std::string out = table_head({"ConvS5", "convssm", "PyTorch", "ratio", "goal"}) + lines;
+  std::string out = markdown_head({"ConvS5", "convssm", "PyTorch", "ratio", "goal"}) + lines;
   if (!version.empty()) out += fmt::format("\n{}.", version);
   if (!differences.empty()) {
     out += fmt::format(
@@ -146,12 +139,12 @@ std::string peer_block(const Results& results) {
 std::string limit_block(const Results& results) {
   std::string lines;
   for (const Row& row : results.starting_with("limit.")) {
-    lines +=
-        table_row({(row.name.find(".train.") != std::string::npos ? "training, " : "generation, ") + size_of(row.name),
-                   three(row.value), three(row.reference), ratio_of(row), goal_of(row)});
+    lines += markdown_row(
+        {(row.name.find(".train.") != std::string::npos ? "training, " : "generation, ") + size_of(row.name),
+         three(row.value), three(row.reference), ratio_of(row), goal_of(row)});
   }
   if (lines.empty()) return "";
-  return table_head({"ConvS5", "whole, ms", "its convolutions alone, ms", "part", "goal"}) + lines;
+  return markdown_head({"ConvS5", "whole, ms", "its convolutions alone, ms", "part", "goal"}) + lines;
 }
 
 std::string conv_block(const Results& results) {
@@ -161,22 +154,22 @@ std::string conv_block(const Results& results) {
     const std::string shape = row.name.ends_with(".train") ? row.name.substr(0, row.name.size() - 6) : row.name;
     const Row* error = results.find(shape + ".error");
     const std::string errors = error != nullptr ? fmt::format("{:.1e}, {:.1e}", error->value, error->reference) : "";
-    lines += table_row(
+    lines += markdown_row(
         {"`" + row.name + "`", three(row.value) + " ms", three(row.reference) + " ms", ratio_of(row), errors});
   }
   const char* errors = "error of Winograd, of direct";
-  return lines.empty() ? "" : table_head({"convolution", "Winograd", "direct", "ratio", errors}, true) + lines;
+  return lines.empty() ? "" : markdown_head({"convolution", "Winograd", "direct", "ratio", errors}, true) + lines;
 }
 
 std::string kernels_block(const Results& results) {
   std::string lines;
   for (const char* prefix : {"scan.", "layer.", "memory.", "metrics."}) {
     for (const Row& row : results.starting_with(prefix)) {
-      lines += table_row({"`" + row.name + "`", fmt::format("{} {}", three(row.value), row.unit), ratio_of(row),
-                          goal_of(row), row.what.substr(0, row.what.find(';'))});
+      lines += markdown_row({"`" + row.name + "`", fmt::format("{} {}", three(row.value), row.unit), ratio_of(row),
+                             goal_of(row), row.what.substr(0, row.what.find(';'))});
     }
   }
-  return lines.empty() ? "" : table_head({"row", "value", "ratio", "goal", "the reference"}, true) + lines;
+  return lines.empty() ? "" : markdown_head({"row", "value", "ratio", "goal", "the reference"}, true) + lines;
 }
 
 }  // namespace convssm::bench
