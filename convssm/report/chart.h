@@ -14,7 +14,7 @@ enum class Scale {
   logarithmic,  // if all values are positive
 };
 
-enum class Stroke { solid, dashed, faint };
+enum class Stroke { solid, dashed, dotted, faint };
 
 struct Line {
   std::string name;

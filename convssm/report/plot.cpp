@@ -101,7 +101,7 @@ std::string dots_of(const Line& line, const Axes& axes) {
   };
   for (size_t i = 0; i < line.points.size(); ++i) {
     const Point& p = line.points[i];
-    const bool dense = line.points.size() > kDots || line.stroke == Stroke::dashed;
+    const bool dense = line.points.size() > kDots || line.stroke == Stroke::dashed || line.stroke == Stroke::dotted;
     if (!visible(p) || (dense && !alone(i))) continue;
     out += fmt::format("<circle class=\"dot\" r=\"2.6\" cx=\"{:.1f}\" cy=\"{:.1f}\"/>", axes.x.pixel(p.x),
                        axes.y.pixel(p.y));
@@ -125,7 +125,17 @@ bool has_points(const Chart& chart) {
 }
 
 const char* stroke_class(Stroke stroke) {
-  return stroke == Stroke::solid ? "" : stroke == Stroke::dashed ? " dashed" : " faint";
+  switch (stroke) {
+    case Stroke::solid:
+      return "";
+    case Stroke::dashed:
+      return " dashed";
+    case Stroke::dotted:
+      return " dotted";
+    case Stroke::faint:
+      return " faint";
+  }
+  return "";
 }
 
 Plot make_plot(const Chart& chart) {

@@ -58,12 +58,14 @@ figure { margin: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 13px; color: var(--soft); }
 .legend i { display: inline-block; width: 16px; border-top: 3px solid; vertical-align: 4px; margin-right: 6px; }
 .legend i.dashed { border-top-style: dashed; }
+.legend i.dotted { border-top-style: dotted; }
 .chart text { font-size: 12px; fill: var(--soft); font-variant-numeric: tabular-nums; }
 .grid { stroke: var(--grid); stroke-width: 1; }
 .axis { stroke: var(--edge); stroke-width: 1.5; }
 .line { fill: none; stroke: currentColor; stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
 .line.faint { stroke-width: 1; opacity: .28; }
 .line.dashed { stroke-dasharray: 6 4; stroke-linecap: butt; }
+.line.dotted { stroke-dasharray: 1.5 4; stroke-linecap: butt; }
 .dot { fill: currentColor; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); }
 .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
