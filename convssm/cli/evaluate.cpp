@@ -19,14 +19,13 @@
 #include "convssm/io/yaml.h"
 #include "convssm/models/model_file.h"
 #include "convssm/report/report.h"
+#include "convssm/report/strips.h"
 #include "convssm/train/config.h"
 
 namespace convssm::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kStripFrames = 20;
 
 train::Config evaluated_config(const models::LoadedModel& loaded, const std::vector<std::string>& overrides) {
   nlohmann::json json = loaded.recipe.config;
@@ -51,7 +50,7 @@ void check_frames(const models::LoadedModel& loaded, const data::FrameFormat& fo
 void save_pictures(const data::Comparison& clips, const std::string& out) {
   for (size_t i = 0; i < clips.truth.size(); ++i) {
     io::write_png(fmt::format("{}/samples/evaluate-strip-{}.png", out, i),
-                  data::comparison_strip(clips, i, 1, kStripFrames));
+                  data::comparison_strip(clips, i, 1, report::strip_moments));
   }
   if (!clips.truth.empty()) data::save_comparison_gif(clips, clips.truth.size(), out + "/samples/evaluate.gif");
 }

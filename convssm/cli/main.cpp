@@ -24,6 +24,7 @@
 #include "convssm/cli/generate.h"
 #include "convssm/cli/metrics.h"
 #include "convssm/cli/models.h"
+#include "convssm/cli/results.h"
 #include "convssm/cli/train.h"
 #include "convssm/cli/weights.h"
 #include "convssm/ops/runtime.h"
@@ -42,6 +43,7 @@ void add_commands(CLI::App& app) {
   add_demo(app);
   add_doctor(app);
   add_bench(app);
+  add_results(app);
   add_data(app);
 }
 

@@ -1,0 +1,93 @@
+#include "convssm/cli/results.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convssm/base/error.h"
+#include "convssm/base/log.h"
+#include "convssm/metrics/registry.h"
+#include "convssm/report/picture.h"
+#include "convssm/report/plot.h"
+#include "convssm/report/results.h"
+#include "convssm/report/results_page.h"
+#include "convssm/report/strips.h"
+
+namespace convssm::cli {
+namespace {
+
+struct ResultsCommand {
+  std::vector<std::string> runs, only, pages;
+  std::string chart, strips, metric = "psnr_f01";
+  report::ResultsPageOptions page;
+};
+
+void print(const std::vector<report::Record>& records) {
+  const std::string text = report::results_text(records);
+  if (text.empty()) fail(ErrorKind::data, "[results] no run has scores (metrics.json); run convssm evaluate RUN first");
+  fmt::print("{}", text);
+  for (const report::Record& record : records) {
+    if (record.evaluated() || record.part == "sweep") continue;
+    log_info("left out: {} has no metrics.json; run convssm evaluate {}", record.row, record.folder);
+  }
+  for (const std::string& line : report::protocol_differences(records)) log_warning("{}", line);
+}
+
+void write_chart(const ResultsCommand& command, const std::vector<report::Record>& records) {
+  const report::Chart chart = report::horizon_chart(records, metrics::find_metric(command.metric).name);
+  if (!report::has_points(chart)) {
+    fail(ErrorKind::data, "[results] no run has a curve of {}; take another --metric, or evaluate with it",
+         command.metric);
+  }
+  report::write_chart_png(command.chart, chart);
+  log_info("written: {}", command.chart);
+}
+
+void write_strips(const ResultsCommand& command, const std::vector<report::Record>& records) {
+  std::vector<const report::Record*> rows;
+  for (const auto& row : report::model_rows(records, "table")) rows.push_back(row.seeds[0]);
+  io::write_png(command.strips, report::strips_image(rows, command.page.clip));
+  log_info("written: {}", command.strips);
+}
+
+void run(ResultsCommand command) {
+  const auto records = report::only_rows(report::read_records(command.runs), command.only);
+  print(records);
+  if (!command.chart.empty()) write_chart(command, records);
+  if (!command.strips.empty()) write_strips(command, records);
+  if (!command.only.empty()) command.page.strip_rows = command.only;
+  for (const std::string& page : command.pages) {
+    for (const std::string& file : report::update_results_page(page, records, command.page)) {
+      log_info("written: {}", file);
+    }
+  }
+}
+
+}  // namespace
+
+void add_results(CLI::App& app) {
+  auto* command = app.add_subcommand("results", "Runs side by side: table, curves over the horizon, pictures, a page");
+  auto o = std::make_shared<ResultsCommand>();
+  command->add_option("runs", o->runs, "Run folders, or folders of run folders")->required();
+  command->add_option("--only", o->only, "Only these rows and their seeds, separated by commas")->delimiter(',');
+  command->add_option("--chart", o->chart, "Draw a metric over the horizon into this .png file");
+  command->add_option("--metric", o->metric, "The metric of --chart; see convssm metrics")->capture_default_str();
+  command->add_option("--strips", o->strips, "Draw the forecasts of one clip below the truth into this .png file");
+  command->add_option("--clip", o->page.clip, "The clip of --strips")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--page", o->pages, "Fill the blocks of this page; may be given again for another")
+      ->allow_extra_args(false);
+  command->add_option("--pictures", o->page.pictures, "Folder of the pictures of pages; by default beside the page")
+      ->type_name("DIR");
+  command->footer(
+      "Examples:\n  convssm results runs\n"
+      "  convssm results runs/a runs/b --chart curves.png --metric ssim_gauss11 --strips strips.png\n"
+      "  convssm results results --page docs/results.md --page README.md --pictures docs");
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace convssm::cli

@@ -1,0 +1,154 @@
+#include "convssm/report/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "convssm/base/error.h"
+#include "convssm/base/nearest.h"
+#include "convssm/io/yaml.h"
+#include "convssm/report/run_folder.h"
+
+namespace convssm::report {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+json read_json(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  json value = in ? json::parse(in, nullptr, false) : json();
+  return value.is_object() ? value : json::object();
+}
+
+json object_at(const json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_object() ? object[key] : json::object();
+}
+
+json config_of(const std::string& text) {
+  try {
+    return io::parse_yaml(text, "config.yaml");
+  } catch (const Error&) {
+    return json::object();
+  }
+}
+
+std::optional<double> first_of(std::optional<double> a, std::optional<double> b) { return a ? a : b; }
+
+// A machine that did other things for a while disturbs the time of a run, but hardly its median speed.
+std::optional<double> median(const Curve* curve) {
+  std::vector<double> values;
+  for (const Point& point : curve != nullptr ? curve->points : std::vector<Point>{}) {
+    if (std::isfinite(point.y) && point.y > 0) values.push_back(point.y);
+  }
+  if (values.empty()) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+std::optional<double> last(const Curve* curve) {
+  if (curve == nullptr || curve->points.empty() || !std::isfinite(curve->points.back().y)) return std::nullopt;
+  return curve->points.back().y;
+}
+
+std::optional<double> training_minutes(const RunFolder& run, const json& train) {
+  const auto steps = first_of(number_at(run.status, "step"), number_at(train, "steps"));
+  const auto batch = number_at(train, "batch"), frames = number_at(train, "frames");
+  const auto speed = median(RunLog::find(run.log.training, "frames_per_second"));
+  if (!steps || !batch || !frames || !speed) return std::nullopt;
+  return *steps * *batch * *frames / *speed / 60;
+}
+
+void name(Record& record, const std::string& folder_name) {
+  const auto text = [&](const char* key, const std::string& otherwise) {
+    const std::string found = text_at(record.about, key);
+    return found.empty() ? otherwise : found;
+  };
+  record.row = text("row", folder_name);
+  record.label = text("label", record.row);
+  record.part = text("part", "table");
+  record.of = text("of", record.row);
+  record.place = number_at(record.about, "place").value_or(std::numeric_limits<double>::infinity());
+}
+
+bool is_run_folder(const fs::path& path) {
+  for (const char* file : {"config.yaml", "metrics.json", "record.json"}) {
+    if (fs::is_regular_file(path / file)) return true;
+  }
+  return false;
+}
+
+std::vector<fs::path> run_folders(const fs::path& path) {
+  if (!fs::is_directory(path)) {
+    fail(ErrorKind::usage, "[results] expected a run folder or a folder of run folders, but {} is not a folder",
+         path.string());
+  }
+  if (is_run_folder(path)) return {path};
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.is_directory() && is_run_folder(entry.path())) found.push_back(entry.path());
+  }
+  if (found.empty()) {
+    fail(ErrorKind::usage, "[results] {} holds no run: expected config.yaml or metrics.json in it or in its folders",
+         path.string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+bool Record::evaluated() const {
+  return metrics.contains("horizons") && metrics["horizons"].is_array() && !metrics["horizons"].empty();
+}
+
+Record read_record(const std::string& folder) {
+  const RunFolder run = read_run_folder(folder, 0);
+  const json train = object_at(config_of(run.config), "train");
+  Record record;
+  record.folder = folder;
+  record.about = read_json(fs::path(folder) / "record.json");
+  record.status = run.status;
+  record.metrics = run.metrics;
+  name(record, run.name);
+  record.parameters = number_at(run.status, "parameters");
+  record.lr = first_of(number_at(record.about, "lr"), number_at(train, "lr"));
+  record.seed = number_at(config_of(run.config), "seed");
+  record.training_minutes = training_minutes(run, train);
+  record.frames_per_second = number_at(read_json(fs::path(folder) / "speed.json"), "frames_per_second");
+  const json validation = object_at(record.about, "validation");
+  const auto score = [&](const char* key) {
+    return first_of(number_at(validation, key), last(RunLog::find(run.log.validation, key)));
+  };
+  record.validation_psnr = score("psnr_f01");
+  record.validation_loss = score("loss");
+  return record;
+}
+
+std::vector<Record> read_records(const std::vector<std::string>& paths) {
+  std::vector<Record> records;
+  for (const std::string& path : paths) {
+    for (const fs::path& folder : run_folders(path)) records.push_back(read_record(folder.string()));
+  }
+  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) { return a.place < b.place; });
+  return records;
+}
+
+std::vector<Record> only_rows(const std::vector<Record>& records, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Record& record : records) known.push_back(record.row);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) fail_unknown("[results] unknown row", name, known);
+  }
+  std::vector<Record> chosen;
+  const auto named = [&](const std::string& row) { return std::find(names.begin(), names.end(), row) != names.end(); };
+  std::copy_if(records.begin(), records.end(), std::back_inserter(chosen),
+               [&](const Record& record) { return names.empty() || named(record.row) || named(record.of); });
+  return chosen;
+}
+
+}  // namespace convssm::report

@@ -1,0 +1,142 @@
+#include "convssm/report/result_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "convssm/report/numbers.h"
+#include "convssm/report/sections.h"
+
+namespace convssm::report {
+namespace {
+
+using Read = std::function<std::optional<double>(const ResultRow&, const Record&)>;
+
+Value over_seeds(const ResultRow& row, const Read& read) {
+  double sum = 0, least = std::numeric_limits<double>::infinity(), most = -least, count = 0;
+  for (const Record* record : row.seeds) {
+    const auto found = read(row, *record);
+    if (!found || !std::isfinite(*found)) continue;
+    sum += *found, ++count;
+    least = std::min(least, *found), most = std::max(most, *found);
+  }
+  Value value;
+  if (count > 0) value.mean = sum / count;
+  if (count > 1) value.spread = (most - least) / 2;
+  return value;
+}
+
+Column cost(const char* title, int better, std::optional<double> Record::*field,
+            const std::function<std::string(double)>& text) {
+  const Read read = [field](const ResultRow& row, const Record& record) {
+    return row.trivial ? std::nullopt : record.*field;
+  };
+  return {title, "", better, [read](const ResultRow& row) { return over_seeds(row, read); }, text};
+}
+
+Column score_column(const std::string& metric, int64_t horizon) {
+  const MetricStyle style = metric_style(metric);
+  const Read read = [metric, horizon](const ResultRow& row, const Record& record) {
+    return score(record.metrics, horizon, row.trivial ? row.forecaster : model_forecast(record.metrics), metric);
+  };
+  return {style.title, fmt::format("{} frames ahead", horizon), style.better,
+          [read](const ResultRow& row) { return over_seeds(row, read); },
+          [digits = style.decimals](double value) { return fmt::format("{:.{}f}", value, digits); }};
+}
+
+std::string millions(double value) { return fmt::format("{:.{}f} M", value / 1e6, value < 1e7 ? 2 : 1); }
+std::string two_digits(double value) { return fmt::format("{:.{}f}", value, value < 9.95 ? 1 : 0); }
+std::string whole(double value) { return value < 9.95 ? two_digits(value) : grouped(std::llround(value)); }
+
+}  // namespace
+
+std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std::string& part) {
+  std::vector<ResultRow> rows;
+  for (const Record& record : records) {
+    if (record.part != part || !record.evaluated()) continue;
+    rows.push_back({record.label, "", {&record}, false});
+    for (const Record& other : records) {
+      if (other.part == "seed" && other.of == record.row && other.evaluated()) rows.back().seeds.push_back(&other);
+    }
+  }
+  return rows;
+}
+
+std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
+  std::vector<ResultRow> rows;
+  for (const char* part : {"table", "seed", "ablation", "sweep"}) {
+    for (const Record& record : records) {
+      if (record.part != part || !record.evaluated()) continue;
+      rows.push_back({record.part == "seed" ? seed_label(record) : record.label, "", {&record}, false});
+    }
+  }
+  return rows;
+}
+
+std::string seed_label(const Record& record) {
+  return record.seed ? fmt::format("{}, seed {}", record.label, *record.seed) : record.label + ", " + record.row;
+}
+
+std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {
+  std::vector<ResultRow> rows;
+  if (models.empty()) return rows;
+  const Record* first = models[0].seeds[0];
+  for (const std::string& name : trivial_forecasts(first->metrics)) rows.push_back({name, name, {first}, true});
+  return rows;
+}
+
+std::vector<Column> cost_columns(const std::vector<ResultRow>& rows) {
+  std::vector<Column> columns = {cost("parameters", 0, &Record::parameters, millions),
+                                 cost("lr", 0, &Record::lr, short_number),
+                                 cost("training, min", -1, &Record::training_minutes, two_digits),
+                                 cost("generation, frames/s", +1, &Record::frames_per_second, whole)};
+  std::erase_if(columns, [&](const Column& column) {
+    return std::none_of(rows.begin(), rows.end(),
+                        [&](const ResultRow& row) { return std::isfinite(column.value(row).mean); });
+  });
+  return columns;
+}
+
+std::vector<int64_t> all_horizons(const std::vector<ResultRow>& rows) {
+  std::set<int64_t> all;
+  for (const ResultRow& row : rows) {
+    for (const int64_t frames : horizons(row.seeds[0]->metrics)) all.insert(frames);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::vector<std::string> row_metrics(const std::vector<ResultRow>& rows) {
+  std::vector<const Record*> records;
+  for (const ResultRow& row : rows) records.insert(records.end(), row.seeds.begin(), row.seeds.end());
+  return usual_metrics(records);
+}
+
+std::vector<Column> score_columns(const std::vector<ResultRow>& rows, int64_t horizon) {
+  std::vector<Column> columns;
+  for (const std::string& metric : row_metrics(rows)) columns.push_back(score_column(metric, horizon));
+  return columns;
+}
+
+std::vector<Column> score_columns(const std::vector<ResultRow>& rows) {
+  std::vector<Column> columns;
+  for (const int64_t horizon : all_horizons(rows)) {
+    for (Column& column : score_columns(rows, horizon)) columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+std::string best_text(const std::vector<ResultRow>& rows, const Column& column) {
+  double best = std::numeric_limits<double>::quiet_NaN();
+  std::set<std::string> texts;
+  for (const ResultRow& row : rows) {
+    const double mean = column.value(row).mean;
+    if (!std::isfinite(mean)) continue;
+    texts.insert(column.text(mean));
+    if (!(column.better * mean <= column.better * best)) best = mean;
+  }
+  return column.better != 0 && texts.size() > 1 ? column.text(best) : "";
+}
+
+}  // namespace convssm::report

@@ -1,0 +1,59 @@
+// Rows and columns of results: a row is a model with its seeds, or a forecast without a model; a column is a number that
+// each row may have. Tables of the terminal and of pages are made of them.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "convssm/report/record.h"
+#include "convssm/report/scores.h"
+
+namespace convssm::report {
+
+struct ResultRow {
+  std::string label;
+  std::string forecaster;            // of a trivial one in metrics.json
+  std::vector<const Record*> seeds;  // the first is the row itself
+  bool trivial = false;              // a forecast without a model
+};
+
+struct Value {
+  double mean = std::numeric_limits<double>::quiet_NaN();  // over the seeds that have it
+  double spread = mean;                                    // half the range between two seeds or more
+};
+
+struct Column {
+  std::string title;
+  std::string group;  // of columns that belong together: "50 frames ahead"
+  int better = 0;     // +1 more, -1 less, 0 neither
+  std::function<Value(const ResultRow&)> value;
+  std::function<std::string(double)> text;
+};
+
+// The evaluated rows of a part with their seeds, in their order.
+std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std::string& part);
+
+// Every evaluated run as a row of its own, those of a part together.
+std::vector<ResultRow> single_rows(const std::vector<Record>& records);
+
+// "ConvS5, seed 2": the label of one run among the seeds of a row.
+std::string seed_label(const Record& record);
+
+// The forecasts without a model beside the first of these.
+std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models);
+
+// Parameters, learning rate, minutes of training and frames/s of generation; those that no row has are left out.
+std::vector<Column> cost_columns(const std::vector<ResultRow>& rows);
+
+// The usual metrics at all horizons, or at one.
+std::vector<Column> score_columns(const std::vector<ResultRow>& rows);
+std::vector<Column> score_columns(const std::vector<ResultRow>& rows, int64_t horizon);
+std::vector<int64_t> all_horizons(const std::vector<ResultRow>& rows);
+std::vector<std::string> row_metrics(const std::vector<ResultRow>& rows);
+
+// The text that wins its column, "" if there is no better, or all are the same.
+std::string best_text(const std::vector<ResultRow>& rows, const Column& column);
+
+}  // namespace convssm::report

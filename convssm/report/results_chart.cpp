@@ -1,0 +1,70 @@
+// Results over the horizon, as a chart.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "convssm/report/results.h"
+#include "convssm/report/sections.h"
+#include "convssm/report/style.h"
+
+namespace convssm::report {
+namespace {
+
+constexpr size_t kReach = 5;        // frames before and behind that are averaged, to be readable
+constexpr size_t kLongCurve = 100;  // from here on
+
+// At the beginning over fewer, the same number on both sides: it is steep there and stays where it is. The end is flat
+// and is averaged over what there is.
+std::vector<Point> running_mean(const std::vector<Point>& points) {
+  std::vector<Point> out = points;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const size_t reach = std::min(kReach, i), last = std::min(i + reach, points.size() - 1);
+    double sum = 0;
+    for (size_t k = i - reach; k <= last; ++k) sum += points[k].y;
+    out[i].y = sum / static_cast<double>(last - (i - reach) + 1);
+  }
+  return out;
+}
+
+std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
+  std::vector<Point> sum;
+  double count = 0;
+  for (const Record* record : row.seeds) {
+    const std::string name = row.trivial ? row.forecaster : model_forecast(record->metrics);
+    const auto points = score_curve(record->metrics, name, metric);
+    if (points.empty() || (count > 0 && points.size() != sum.size())) continue;
+    if (count == 0) sum.assign(points.size(), {0, 0});
+    for (size_t i = 0; i < points.size(); ++i) sum[i] = {points[i].x, sum[i].y + points[i].y};
+    ++count;
+  }
+  for (Point& point : sum) point.y /= count;
+  return sum;
+}
+
+}  // namespace
+
+Chart horizon_chart(const std::vector<Record>& records, const std::string& metric) {
+  const auto rows = model_rows(records, "table");
+  const MetricStyle style = metric_style(metric);
+  Chart chart{"", style.title + " over the horizon", style.hint, "frames ahead", Scale::linear, {}};
+  const auto add = [&](const ResultRow& row, int color, Stroke stroke) {
+    auto points = mean_curve(row, metric);
+    if (!points.empty()) chart.lines.push_back({row.label, std::move(points), color, stroke});
+  };
+  // The last colour, grey, is left to forecasts without a model.
+  for (size_t i = 0; i < rows.size(); ++i) add(rows[i], static_cast<int>(i) % (line_colors - 1), Stroke::solid);
+  Stroke stroke = Stroke::dashed;
+  for (const ResultRow& row : trivial_rows(rows)) {
+    add(row, line_colors - 1, stroke);
+    stroke = Stroke::dotted;
+  }
+  const bool is_long = std::any_of(chart.lines.begin(), chart.lines.end(),
+                                   [](const Line& line) { return line.points.size() >= kLongCurve; });
+  if (!is_long) return chart;
+  for (Line& line : chart.lines) line.points = running_mean(line.points);
+  chart.hint += fmt::format(", running mean over {} frames", 2 * kReach + 1);
+  return chart;
+}
+
+}  // namespace convssm::report
