@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "convssm/metrics/metric_set.h"
+#include "convssm/report/sections.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/support.h"
 
@@ -32,6 +33,15 @@ TEST(MetricRegistry, EveryMetricSaysWhatItIs) {
   }
   expect_error([] { find_metric("ssim"); }, {"unknown metric 'ssim'", "ssim_gauss11"});
   expect_error([] { find_metric("lpips_alx"); }, {"did you mean 'lpips_alex'?"});
+}
+
+// The report knows nothing of tensors, and so not of this list.
+TEST(MetricRegistry, TheReportShowsEachAsItIs) {
+  for (const MetricInfo& metric : all_metrics()) {
+    const report::MetricStyle style = report::metric_style(metric.name);
+    EXPECT_EQ(style.better, metric.better) << metric.name;
+    EXPECT_EQ(style.decimals, metric.digits) << metric.name;
+  }
 }
 
 // What a metric returns for its perfect and for a worse forecast fits what it says of itself.
