@@ -10,7 +10,7 @@ JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /p
 SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
             find convssm tests examples fuzz -name '*.h' -o -name '*.cpp')
 
-.PHONY: all build setup test demo bench performance asan fuzz format check-format tidy install clean help
+.PHONY: all build setup test demo bench performance results asan fuzz format check-format tidy install clean help
 .DEFAULT_GOAL := build
 
 all: build
@@ -37,6 +37,12 @@ performance: build ## measure everything (about 15 minutes) and fill docs/perfor
 	build/release/bin/convssm bench --json docs/performance.json
 	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
 	build/release/bin/convssm bench --page docs/performance.md --from docs/performance.json,docs/performance_cost.json
+
+results: ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
+	tools/setup.sh --results
+	$(MAKE) --no-print-directory build
+	tools/results.py $(ROW)
+	$(if $(ROW),,build/release/bin/convssm results results --page docs/results.md --page README.md --pictures docs)
 
 asan: ## base/, io/ and report/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan

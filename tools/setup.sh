@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that convssm needs and makes OpenBLAS the BLAS in use.
 # Prints nothing and needs no rights when nothing is missing.
-#   tools/setup.sh [--fuzz] [--tidy]     --fuzz: also clang for the fuzzers, --tidy: also clang-tidy
+#   tools/setup.sh [--fuzz] [--tidy] [--results]     also clang for the fuzzers, clang-tidy, Python for tools/results.py
 set -euo pipefail
 
 packages=(
@@ -34,6 +34,7 @@ packages=(
 )
 fuzz_packages=("clang|fuzzing" "libclang-rt-14-dev|fuzzing and sanitizers" "libomp-dev|OpenMP for clang")
 tidy_packages=("clang-tidy|static checks")
+results_packages=("python3|the driver of the results")
 
 say() { echo "setup: $*"; }
 die() {
@@ -46,12 +47,13 @@ read_options() {
     case "$option" in
       --fuzz) packages+=("${fuzz_packages[@]}") ;;
       --tidy) packages+=("${tidy_packages[@]}") ;;
+      --results) packages+=("${results_packages[@]}") ;;
       -h | --help)
         sed -n '2,4s/^# //p' "$0"
         exit 0
         ;;
       *)
-        echo "setup: error: unknown option '$option' (known: --fuzz --tidy)" >&2
+        echo "setup: error: unknown option '$option' (known: --fuzz --tidy --results)" >&2
         exit 2
         ;;
     esac
