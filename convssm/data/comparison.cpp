@@ -7,6 +7,7 @@
 
 #include "convssm/data/picture.h"
 #include "convssm/io/gif.h"
+#include "convssm/ops/check.h"
 
 namespace convssm::data {
 
@@ -20,15 +21,26 @@ io::Image comparison_strip(const Comparison& clips, size_t first, size_t count, 
 }
 
 void save_comparison_gif(const Comparison& clips, size_t count, const std::string& path) {
-  const int64_t scale = friendly_scale(clips.truth.at(0).size(-1));
+  const auto some = [&](const std::vector<at::Tensor>& videos) {
+    return std::vector<at::Tensor>(videos.begin(), videos.begin() + std::min(count, videos.size()));
+  };
+  save_table_gif({{some(clips.truth), some(clips.forecast)}, friendly_scale(clips.truth.at(0).size(-1))}, path);
+}
+
+void save_table_gif(const VideoTable& table, const std::string& path) {
+  const int64_t length = table.rows.at(0).at(0).size(0);
   std::unique_ptr<io::GifWriter> gif;
-  for (int64_t k = 0; k < clips.truth[0].size(0); ++k) {
-    std::vector<std::vector<io::Image>> rows(2);
-    for (size_t i = 0; i < std::min(count, clips.truth.size()); ++i) {
-      rows[0].push_back(picture(clips.truth[i][k], scale));
-      rows[1].push_back(picture(clips.forecast[i][k], scale));
+  for (int64_t k = 0; k < length; ++k) {
+    std::vector<std::vector<io::Image>> pictures;
+    for (const auto& row : table.rows) {
+      pictures.emplace_back();
+      for (const at::Tensor& video : row) {
+        ops::require("save_table_gif", video.size(0) == length, "videos must have the same length");
+        pictures.back().push_back(picture(video[k], table.scale));
+      }
     }
-    const io::Image frame = table_picture(rows);
+    io::Image frame = table_picture(pictures);
+    if (table.heading) frame = stack_pictures(table.heading(k, frame.width), frame);
     if (!gif) {
       const io::FrameFormat format{.width = frame.width, .height = frame.height, .channels = frame.channels};
       gif = std::make_unique<io::GifWriter>(path, format);

@@ -1,8 +1,9 @@
-// Pictures of a forecast beside the truth: the truth above, the forecast below.
+// Pictures of forecasts beside the truth: the truth above, the forecast below, or any table of videos.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,14 @@ io::Image comparison_strip(const Comparison& clips, size_t first, size_t count, 
 
 // All frames as a GIF, up to `count` clips side by side.
 void save_comparison_gif(const Comparison& clips, size_t count, const std::string& path);
+
+// Videos [T,C,H,W] of the same size that run together, laid out as a table.
+struct VideoTable {
+  std::vector<std::vector<at::Tensor>> rows;
+  int64_t scale = 1;  // enlargement
+  // What stands above the table in a frame, as wide as it and with as many channels; may be empty.
+  std::function<io::Image(int64_t frame, int64_t width)> heading = {};
+};
+void save_table_gif(const VideoTable& table, const std::string& path);
 
 }  // namespace convssm::data

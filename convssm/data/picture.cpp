@@ -50,6 +50,15 @@ io::Image table_picture(const std::vector<std::vector<io::Image>>& rows, int64_t
   return canvas;
 }
 
+io::Image stack_pictures(const io::Image& above, const io::Image& below) {
+  ops::require("stack_pictures", above.width == below.width && above.channels == below.channels,
+               "pictures must have the same width and channels");
+  io::Image stacked = above;
+  stacked.height += below.height;
+  stacked.pixels.insert(stacked.pixels.end(), below.pixels.begin(), below.pixels.end());
+  return stacked;
+}
+
 io::Image strip_picture(const std::vector<at::Tensor>& videos, const std::vector<int64_t>& frames, int64_t scale) {
   std::vector<std::vector<io::Image>> rows;
   for (const at::Tensor& video : videos) {

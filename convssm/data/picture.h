@@ -17,6 +17,9 @@ io::Image picture(const at::Tensor& frame, int64_t scale = 1);
 // rows[i][j]: pictures of the same size, laid out as a table with `gap` pixels of mid grey between them.
 io::Image table_picture(const std::vector<std::vector<io::Image>>& rows, int64_t gap = 2);
 
+// One picture above another of the same width and channels.
+io::Image stack_pictures(const io::Image& above, const io::Image& below);
+
 // Videos [T,C,H,W] of the same length, one row each, at the given frames.
 io::Image strip_picture(const std::vector<at::Tensor>& videos, const std::vector<int64_t>& frames, int64_t scale = 1);
 
