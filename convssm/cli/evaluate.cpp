@@ -64,7 +64,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const auto dataset = train::make_dataset(config);
   check_frames(loaded, dataset->format());
   const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
-  const bool is_run = fs::is_directory(command.model);
+  const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
   make_folder(out + "/samples");
 
@@ -95,10 +95,12 @@ void run_evaluate(const EvaluateCommand& command) {
 void add_evaluate(CLI::App& app) {
   auto* command = app.add_subcommand("evaluate", "Score a run over the horizon, beside forecasts without a model");
   auto options = std::make_shared<EvaluateCommand>();
-  command->add_option("model", options->model, "Run folder or model file")->required();
+  command->add_option("model", options->model, "Run folder, exported folder or model file")->required();
   command->add_option("overrides", options->overrides,
                       "Values of the config: evaluate.*, data.*, and model.core.window and .recompute");
-  command->add_option("--out", options->out, "Folder for metrics.json, samples and report; by default the run folder");
+  command->add_option(
+      "--out", options->out,
+      "Folder for metrics.json, samples and report; by default the run folder, for a model the current one");
   command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
   command->footer(

@@ -165,7 +165,7 @@ void run_generate(const GenerateCommand& c) {
 void add_generate(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Forecast the frames after a recording");
   auto c = std::make_shared<GenerateCommand>();
-  command->add_option("model", c->model, "Run folder or model file")->required();
+  command->add_option("model", c->model, "Run folder, exported folder or model file")->required();
   command->add_option("--context", c->context, "Recording to go on from: .npy, .npz, .gif or .mp4");
   command->add_option("--context-frames", c->reading.frames, "Only the first frames of it; by default all");
   command->add_option("--clip", c->reading.clip, "Only this clip of several; by default all, one file each");
@@ -189,6 +189,9 @@ void add_generate(CLI::App& app) {
       "Examples:\n  convssm generate runs/demo --context clip.npy --frames 1200 --out future.gif\n"
       "  convssm generate runs/demo --context clip.npy --frames 100 --out a.npy --save-state s.safetensors\n"
       "  convssm generate runs/demo --state s.safetensors --frames 100 --out b.npy\n"
+      "A recording to try with, and a model that is there already:\n"
+      "  convssm data make clip.npy digits=1 image_size=32 digit_size=16 step=0.1 --split test --clips 1 --frames 25\n"
+      "  convssm generate pretrained/moving-mnist-convs5 --context clip.npy --frames 600 --out future.gif\n"
       "The frames of a forecast need no ground truth; a context of one frame is enough.");
   command->callback([c] { run_generate(*c); });
 }

@@ -21,6 +21,7 @@
 #include "convssm/cli/doctor.h"
 #include "convssm/cli/evaluate.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/export.h"
 #include "convssm/cli/generate.h"
 #include "convssm/cli/metrics.h"
 #include "convssm/cli/models.h"
@@ -36,6 +37,7 @@ void add_commands(CLI::App& app) {
   add_train(app);
   add_generate(app);
   add_evaluate(app);
+  add_export(app);
   add_compare(app);
   add_metrics(app);
   add_weights(app);

@@ -48,10 +48,13 @@ std::string file_of(const std::string& path, int64_t step) {
   std::error_code error;
   if (!fs::exists(path, error)) fail(ErrorKind::io, "no such run or model: {}", path);
   if (!fs::is_directory(path)) return path;
-  const fs::path checkpoints = fs::path(path) / "checkpoints";
+  const fs::path checkpoints = fs::path(path) / "checkpoints", exported = fs::path(path) / "model.safetensors";
   if (!fs::is_directory(checkpoints)) {
+    if (fs::exists(exported)) return exported.string();
     fail(ErrorKind::data,
-         "{} is not a run folder: it has no checkpoints/. Expected a run folder or a .safetensors file", path);
+         "{} holds no model: it has neither checkpoints/ nor model.safetensors. Expected a run folder, an exported "
+         "folder or a .safetensors file",
+         path);
   }
   return find_checkpoint(checkpoints.string(), step).tensors;
 }
@@ -94,6 +97,10 @@ LoadedModel load_model(const std::string& path, int64_t step, const nlohmann::js
   loaded.path = file_of(path, step);
   const io::SafetensorsFile file(loaded.path);
   loaded.recipe = read_recipe(file, loaded.path);
+  if (step >= 0 && loaded.recipe.step != step) {
+    fail(ErrorKind::data, "{} holds the model of step {}, that of step {} is asked for", loaded.path,
+         loaded.recipe.step, step);
+  }
   if (!core_changes.empty()) loaded.recipe.model["core"].update(core_changes);
   const auto& frames = loaded.recipe.frames;
   try {

@@ -35,7 +35,8 @@ struct LoadedModel {
   std::string checksum;  // of that file
 };
 
-// `path` is a model file, a checkpoint, or a run folder, whose newest good checkpoint (or that of `step`) is taken.
+// `path` is a model file, a checkpoint, a run folder, whose newest good checkpoint (or that of `step`) is taken, or an
+// exported folder, whose model.safetensors is.
 // `core_changes` replace options of its core, which must not change a parameter.
 LoadedModel load_model(const std::string& path, int64_t step = -1,
                        const nlohmann::json& core_changes = nlohmann::json::object());

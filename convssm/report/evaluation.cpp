@@ -90,21 +90,6 @@ std::string cell_text(const Cell& cell, const std::string& metric, bool is_best)
   return out;
 }
 
-// PSNR, SSIM, LPIPS and FVD first, as papers have them.
-std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
-  const auto rank = [](const std::string& metric) {
-    int place = 0;
-    for (const char* head : {"psnr", "ssim", "lpips", "fvd"}) {
-      if (metric.starts_with(head)) return place;
-      ++place;
-    }
-    return place;
-  };
-  std::stable_sort(metrics.begin(), metrics.end(),
-                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
-  return metrics;
-}
-
 std::vector<std::string> metrics_of(const Table& table) {
   std::vector<std::string> metrics;
   for (const Horizon& horizon : table.horizons) {
@@ -235,6 +220,20 @@ MetricStyle metric_style(const std::string& name) {
   if (starts_with("mse_sum") || starts_with("mae_sum")) return {name, "per frame", -1, 2};
   if (starts_with("loss")) return {name, "", -1, 4};
   return {name, "", 0, 4};
+}
+
+std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
+  const auto rank = [](const std::string& metric) {
+    int place = 0;
+    for (const char* head : {"psnr", "ssim", "lpips", "fvd"}) {
+      if (metric.starts_with(head)) return place;
+      ++place;
+    }
+    return place;
+  };
+  std::stable_sort(metrics.begin(), metrics.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  return metrics;
 }
 
 std::string evaluation(const RunFolder& run) {

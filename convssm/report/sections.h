@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "convssm/report/run_folder.h"
 
@@ -26,5 +27,8 @@ struct MetricStyle {
   int decimals = 3;
 };
 MetricStyle metric_style(const std::string& name);
+
+// PSNR, SSIM, LPIPS and FVD first, as papers have them.
+std::vector<std::string> in_usual_order(std::vector<std::string> metrics);
 
 }  // namespace convssm::report

@@ -86,7 +86,7 @@ TEST(ModelFile, SaysWhatIsWrong) {
   const ScratchFolder scratch;
   const auto model = make_model(kOptions, {1, 8, 8});
   expect_error([&] { load_model(scratch.path("none")); }, {"no such run or model"});
-  expect_error([&] { load_model(scratch.path("")); }, {"not a run folder", "checkpoints"});
+  expect_error([&] { load_model(scratch.path("")); }, {"holds no model", "checkpoints", "model.safetensors"});
   io::stream_safetensors(scratch.path("bare.safetensors"), model_arrays(*model));
   expect_error([&] { load_model(scratch.path("bare.safetensors")); }, {"not a model of convssm", "header"});
   nlohmann::json wider = kOptions;

@@ -1,0 +1,162 @@
+#include "convssm/report/model_card.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "convssm/base/progress.h"
+#include "convssm/io/yaml.h"
+#include "convssm/report/numbers.h"
+#include "convssm/report/sections.h"
+
+namespace convssm::report {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Card {
+  std::string name;  // as the commands call the folder
+  RunFolder folder;
+  json config = json::object(), record = json::object();
+  bool has_context = false;
+
+  json at(const json& object, const char* pointer) const {
+    const json::json_pointer where(pointer);
+    return object.contains(where) ? object[where] : json();
+  }
+};
+
+Card read_card(const std::string& path) {
+  Card card;
+  const fs::path clean = fs::path(path + "/").parent_path();
+  card.name = clean.is_absolute() ? clean.filename().string() : clean.generic_string();
+  card.folder = read_run_folder(path, 0);
+  if (!card.folder.config.empty()) card.config = io::parse_yaml(card.folder.config, path + "/config.yaml");
+  if (fs::exists(path + "/record.json")) card.record = io::read_yaml(path + "/record.json");  // JSON is YAML
+  card.has_context = fs::exists(path + "/context.npy");
+  return card;
+}
+
+std::string whole(const json& number) { return number.is_number() ? grouped(std::llround(number.get<double>())) : "?"; }
+
+std::string plain(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::string data_text(const json& data) {
+  std::string text = data.is_object() ? data.value("name", "?") : "?", options;
+  for (const auto& [key, value] : data.items()) {
+    if (key != "name") options += fmt::format("{}{} {}", options.empty() ? ": " : ", ", key, plain(value));
+  }
+  return text + options;
+}
+
+std::string facts(const Card& card) {
+  const auto row = [](const char* what, const std::string& value) { return fmt::format("| {} | {} |\n", what, value); };
+  const json& status = card.folder.status;
+  const json frames = card.at(card.record, "/frames"), train = card.at(card.config, "/train");
+  std::string out = "| | |\n|---|---|\n";
+  if (card.config.contains("data")) out += row("data", data_text(card.config["data"]));
+  if (frames.is_object()) {
+    out +=
+        row("frames", fmt::format("{} x {}, {} channel{}, values {} to {}", plain(frames["height"]),
+                                  plain(frames["width"]), plain(frames["channels"]), frames["channels"] == 1 ? "" : "s",
+                                  short_number(frames.value("low", 0.0)), short_number(frames.value("high", 0.0))));
+  }
+  if (status.contains("parameters")) out += row("parameters", whole(status["parameters"]));
+  std::string training = fmt::format("{} steps", whole(card.at(card.record, "/step")));
+  if (train.is_object() && train.contains("batch") && train.contains("frames")) {
+    training += fmt::format(" of {} clips of {} frames", plain(train["batch"]), plain(train["frames"]));
+  }
+  const auto seconds = number_at(status, "seconds");
+  if (seconds && status.value("step", json()) == card.record.value("step", json(-1))) {
+    training += ", " + format_duration(*seconds);
+  }
+  out += row("training", training);
+  const json bytes = card.at(card.record, "/weights/bytes"), checksum = card.at(card.record, "/weights/checksum");
+  if (bytes.is_number()) {
+    out += row("weights", fmt::format("`model.safetensors`, {:.2f} MB, float32, checksum {}", bytes.get<double>() / 1e6,
+                                      plain(checksum)));
+  }
+  return out;
+}
+
+std::string score(const json& row, const std::string& metric) {
+  if (!row.contains(metric)) return "-";
+  const auto mean = number_at(row[metric], "mean"), spread = number_at(row[metric], "std");
+  const int decimals = metric_style(metric).decimals;
+  if (!mean) return "-";
+  return fmt::format("{:.{}f}", *mean, decimals) + (spread ? fmt::format(" ± {:.{}f}", *spread, decimals) : "");
+}
+
+std::string scores(const Card& card) {
+  const json horizons = card.at(card.folder.metrics, "/horizons"), protocol = card.at(card.folder.metrics, "/protocol");
+  if (!horizons.is_array() || horizons.empty() || card.at(horizons, "/0/rows/0").is_null()) return "";
+  std::vector<std::string> metrics;
+  for (const auto& [key, value] : horizons[0]["rows"][0].items()) {
+    if (value.is_object()) metrics.push_back(key);
+  }
+  metrics = in_usual_order(metrics);
+  std::string head = "| frames ahead | forecast |", line = "|---|---|";
+  for (const std::string& metric : metrics) {
+    const int better = metric_style(metric).better;
+    head += fmt::format(" {}{} |", metric, better > 0 ? " ↑" : better < 0 ? " ↓" : "");
+    line += "---|";
+  }
+  std::string out = fmt::format(
+      "\n## Scores\n\n{} test clips, {} frames of context; mean ± spread between chunks of {} clips, by `convssm "
+      "evaluate` (`metrics.json`).\n\n{}\n{}\n",
+      whole(protocol.value("samples", json())), whole(protocol.value("context", json())),
+      whole(protocol.value("chunk", json())), head, line);
+  for (const json& horizon : horizons) {
+    for (const json& row : horizon["rows"]) {
+      out += fmt::format("| {} | {} |", plain(horizon["frames"]), text_at(row, "name"));
+      for (const std::string& metric : metrics) out += " " + score(row, metric) + " |";
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+// Clips like those it was trained on, of digits that the program draws.
+std::string make_command(const json& data) {
+  std::string options;
+  for (const auto& [key, value] : data.items()) {
+    bool shape = false;
+    for (const char* known : {"digits", "image_size", "digit_size", "step"}) shape = shape || key == known;
+    if (shape) options += fmt::format(" {}={}", key, plain(value));
+  }
+  return fmt::format("    convssm data make clip.npy{} --split test --clips 1 --frames 25\n", options);
+}
+
+std::string usage(const Card& card) {
+  const json data = card.at(card.config, "/data");
+  const bool digits = data.is_object() && data.value("name", "") == "moving-mnist";
+  const std::string context = card.has_context ? card.name + "/context.npy" : "clip.npy";
+  std::string out = fmt::format("\n## Use\n\n    convssm generate {} --context {} --frames 600 --out future.gif\n",
+                                card.name, context);
+  if (digits) out += make_command(data);
+  std::string places;
+  for (const char* key : {"images", "test_images", "path"}) {
+    if (data.is_object() && data.contains(key)) places += fmt::format(" data.{}={}", key, plain(data[key]));
+  }
+  out += fmt::format("    convssm evaluate {}{} --out scores\n\n", card.name, places);
+  if (card.has_context) out += "`context.npy` holds the first frames of the first test clip. ";
+  if (digits) out += "The second command makes another one, of a drawn digit. ";
+  out += places.empty() ? "" : "The last one needs the data, at the paths that it names. ";
+  return out + "`config.yaml` is how the model was trained, `log.jsonl` how that went.\n";
+}
+
+}  // namespace
+
+std::string model_card(const std::string& folder, const std::string& licence) {
+  const Card card = read_card(folder);
+  const std::string about = text_at(card.folder.status, "model");
+  return fmt::format("# {}\n\nA {}, trained by convssm {}. It sees the first frames of a clip and goes on alone.\n\n",
+                     fs::path(card.name).filename().string(), about.empty() ? "model" : about,
+                     plain(card.record.value("version", json("?")))) +
+         facts(card) + scores(card) + usage(card) +
+         fmt::format("\nLicence of the weights: {}.\n", licence.empty() ? "not stated" : licence);
+}
+
+}  // namespace convssm::report

@@ -1,0 +1,155 @@
+#include "convssm/train/export.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
+#include "convssm/base/folder.h"
+#include "convssm/base/version.h"
+#include "convssm/data/write_clips.h"
+#include "convssm/io/checksum.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/yaml.h"
+#include "convssm/models/model_file.h"
+#include "convssm/train/config.h"
+
+namespace convssm::train {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "record.json", "log.jsonl",
+                                  "status.json",       "metrics.json", "context.npy"};
+constexpr int64_t kContext = 25;  // frames, if the config does not say
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void make_room(const ExportOptions& o) {
+  for (const char* name : kFiles) {
+    const std::string path = o.out + "/" + name;
+    if (!fs::exists(path)) continue;
+    if (!o.force) fail(ErrorKind::usage, "{} is there already; --force replaces the export in this folder", path);
+    fs::remove(path);
+  }
+  make_folder(o.out);
+}
+
+json without_places(json value) {
+  if (value.is_structured()) {
+    for (json& part : value) part = without_places(part);
+  }
+  if (!value.is_string()) return value;
+  const fs::path path(value.get<std::string>());
+  return path.is_absolute() ? json(path.filename().string()) : value;
+}
+
+// "its weights 'vgg16' are not in /home/me/weights" -> "... are not at hand"
+json without_folder(const json& reason) {
+  if (!reason.is_string()) return reason;
+  const auto text = reason.get<std::string>();
+  const size_t place = text.find(" in /");
+  return place == std::string::npos ? text : text.substr(0, place) + " at hand";
+}
+
+class Exporter {
+ public:
+  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(models::load_model(o.run, o.step)) { make_room(o); }
+
+  Exported run() {
+    copy("log.jsonl");
+    copy("status.json");
+    copy_metrics();
+    write_context();
+    models::ModelRecipe recipe = loaded_.recipe;
+    if (recipe.config.contains("data")) recipe.config["data"] = without_places(recipe.config["data"]);
+    write("config.yaml", io::to_yaml(recipe.config));
+    models::save_model(path("model.safetensors"), *loaded_.model, recipe);
+    done("model.safetensors");
+    write("record.json", record().dump(1) + "\n");
+    return result_;
+  }
+
+ private:
+  std::string path(const std::string& name) const { return o_.out + "/" + name; }
+  void done(const std::string& name) { result_.files.push_back(name); }
+
+  void write(const std::string& name, const std::string& text) {
+    replace_file(path(name), text);
+    done(name);
+  }
+
+  void copy(const std::string& name) {
+    const std::string from = o_.run + "/" + name;
+    if (fs::is_regular_file(from)) return write(name, read_bytes(from));
+    result_.notes.push_back(fmt::format("the run has no {}", name));
+  }
+
+  // Scores of another checkpoint would be wrong beside these weights.
+  void copy_metrics() {
+    const std::string from = o_.run + "/metrics.json";
+    json metrics = json::parse(read_bytes(from), nullptr, false);
+    const json::json_pointer where("/protocol/checkpoint/step");
+    const auto step = metrics.is_object() && metrics.contains(where) && metrics[where].is_number_integer()
+                          ? metrics[where].get<int64_t>()
+                          : int64_t{-1};
+    if (step == loaded_.recipe.step) {
+      for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
+      return write("metrics.json", metrics.dump(1) + "\n");
+    }
+    result_.notes.push_back(fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from,
+                                        step < 0 ? "missing" : fmt::format("of step {}", step), o_.run));
+  }
+
+  void write_context() {
+    try {
+      const Config config = Config::from_json(loaded_.recipe.config);
+      const auto dataset = make_dataset(config);
+      const data::FrameFormat format = dataset->format();
+      if (dataset->action_count() > 0 || format.low != 0 || format.high != 255) {
+        result_.notes.push_back("no context.npy: it is for clips of bytes without actions");
+        return;
+      }
+      const json asked = config.evaluate.value("context", json(kContext));
+      const int64_t frames =
+          std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, dataset->longest(data::Split::test));
+      io::write_npy(path("context.npy"), data::to_bytes(dataset->clip(data::Split::test, 0, frames).video));
+      done("context.npy");
+    } catch (const Error& error) {
+      result_.notes.push_back(fmt::format("no context.npy, the data of the run is not at hand: {}", error.what()));
+    }
+  }
+
+  json record() const {
+    const std::string weights = path("model.safetensors");
+    return {{"format", 1},
+            {"version", kVersion},
+            {"step", loaded_.recipe.step},
+            {"frames", loaded_.recipe.frames},
+            {"weights", {{"bytes", fs::file_size(weights)}, {"checksum", io::file_checksum(weights)}}},
+            {"exported_from", {{"checksum", loaded_.checksum}}}};
+  }
+
+  const ExportOptions& o_;
+  models::LoadedModel loaded_;
+  Exported result_;
+};
+
+}  // namespace
+
+Exported export_run(const ExportOptions& options) {
+  if (!fs::is_directory(options.run + "/checkpoints")) {
+    fail(ErrorKind::data, "{} is not a run folder: it has no checkpoints/", options.run);
+  }
+  return Exporter(options).run();
+}
+
+}  // namespace convssm::train
