@@ -1,58 +1,144 @@
 #include "convssm/cli/demo.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
 #include "convssm/base/folder.h"
 #include "convssm/base/log.h"
 #include "convssm/cli/demo_config.h"
 #include "convssm/cli/evaluate.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/generate.h"
+#include "convssm/cli/pretrained.h"
 #include "convssm/cli/train.h"
+#include "convssm/data/comparison.h"
+#include "convssm/data/picture.h"
 #include "convssm/data/write_clips.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/model_file.h"
+#include "convssm/report/labels.h"
 #include "convssm/train/config.h"
 
 namespace convssm::cli {
 namespace {
 
-constexpr int64_t kFrames = 600;
 constexpr uint64_t kClip = 1;  // of the test split
+constexpr int64_t kScale = 3, kMoments = 20;
 
-// A few frames of a test clip, as a user's recording would be.
-void write_context(const train::Config& config, const std::string& path) {
-  const auto dataset = train::make_dataset(config);
-  const int64_t context = config.evaluate.at("context");
-  io::write_npy(path, data::to_bytes(dataset->clip(data::Split::test, kClip, context).video));
-}
+struct DemoCommand {
+  std::string out = "out/demo";
+  std::string pretrained = find_pretrained("moving-mnist-convs5");
+  int64_t frames = 600;
+  std::vector<std::string> overrides;
+};
+
+// A video of the future, and what it is called.
+struct Panel {
+  std::string name;
+  at::Tensor video;  // [T,C,H,W], the context included
+};
 
 void say(const std::string& command) { fmt::print("\n$ convssm {}\n", command), std::fflush(stdout); }
 
-void run_demo(const std::string& out) {
-  make_folder(out);
-  const std::string config_path = out + "/demo.yaml", context = out + "/context.npy", future = out + "/future.gif";
-  replace_file(config_path, kDemoConfig);
-  const auto config = train::Config::from_json(io::read_yaml(config_path));
+train::Config write_config(const DemoCommand& command, const std::string& path) {
+  nlohmann::json json = io::parse_yaml(kDemoConfig, "the config of the demo");
+  for (const std::string& assignment : command.overrides) io::set_override(json, assignment);
+  replace_file(path, command.overrides.empty() ? kDemoConfig : io::to_yaml(json));
+  return train::Config::from_json(json);
+}
 
+int64_t context_of(const nlohmann::json& config) {
+  const nlohmann::json::json_pointer where("/evaluate/context");
+  return config.contains(where) && config[where].is_number_integer() ? config[where].get<int64_t>() : 0;
+}
+
+// The frames of context that the pretrained model was scored with; -1, and a line that says why, if it cannot be shown.
+int64_t pretrained_context(const std::string& folder, const data::FrameFormat& format) {
+  if (folder.empty()) {
+    log_info("no pretrained model beside the program; --pretrained DIR names one. The new one is shown alone");
+    return -1;
+  }
+  const models::LoadedModel loaded = models::load_model(folder);
+  const auto found = data::FrameFormat::from_json(loaded.recipe.frames);
+  if (found.channels == format.channels && found.height == format.height && found.width == format.width) {
+    return context_of(loaded.recipe.config);
+  }
+  log_info("the model in {} takes frames of {} x {} with {} channels, the demo has {} x {} with {}: it is not shown",
+           folder, found.height, found.width, found.channels, format.height, format.width, format.channels);
+  return -1;
+}
+
+at::Tensor generate_video(const std::string& model, const std::string& context, const std::string& out,
+                          const DemoCommand& command, const data::FrameFormat& format) {
+  say(fmt::format("generate {} --context {} --frames {} --with-context --out {}", model, context, command.frames, out));
+  GenerateCommand generate;
+  generate.model = model, generate.context = context, generate.out = out;
+  generate.frames = command.frames, generate.with_context = generate.force = true;
+  run_generate(generate);
+  return exit_status() == 0 ? generate::read_context(out, format, {}).video[0] : at::Tensor();
+}
+
+void save_panels(const std::vector<Panel>& panels, int64_t context, const std::string& base) {
+  std::vector<at::Tensor> videos, futures;
+  std::vector<std::string> names;
+  for (const Panel& panel : panels) {
+    videos.push_back(panel.video), names.push_back(panel.name);
+    futures.push_back(panel.video.slice(0, context));
+  }
+  const auto heading = [&](int64_t k, int64_t width) {
+    const std::string line =
+        k < context ? fmt::format("seen: {} of {}", k + 1, context) : fmt::format("{} frames ahead", k + 1 - context);
+    return report::label_picture(names, line, width);
+  };
+  data::save_table_gif({{videos}, kScale, heading}, base + ".gif");
+  io::write_png(base + ".png", data::strip_picture(futures, data::evenly_spaced(futures[0].size(0), kMoments), 2));
+}
+
+// Truth and forecasts after the same frames of a test clip, as a user's recording would be. False if it was stopped.
+bool show_futures(const DemoCommand& command, const train::Config& config) {
+  const std::string& out = command.out;
+  const std::string path = out + "/context.npy";
+  const auto dataset = train::make_dataset(config);
+  const data::FrameFormat format = dataset->format();
+  const int64_t known = pretrained_context(command.pretrained, format);
+  const int64_t context = std::max(known, context_of(config.to_json()));
+  const at::Tensor truth = dataset->clip(data::Split::test, kClip, context + command.frames).video;
+  io::write_npy(path, data::to_bytes(truth.slice(0, 0, context)));
+
+  std::vector<Panel> panels = {{"truth", truth}};
+  if (known >= 0) {
+    panels.push_back(
+        {"pretrained", generate_video(command.pretrained, path, out + "/pretrained.npy", command, format)});
+    if (exit_status() != 0) return false;
+  }
+  panels.push_back({"just trained", generate_video(out, path, out + "/trained.npy", command, format)});
+  if (exit_status() != 0) return false;
+  save_panels(panels, context, out + "/future");
+
+  std::string names;
+  for (const Panel& panel : panels) names += (names.empty() ? "" : " | ") + panel.name;
+  fmt::print("\nTo look at:\n");
+  fmt::print("  {:<38} {}: {} frames after the same {}\n", out + "/future.gif", names, command.frames, context);
+  fmt::print("  {:<38} the same at {} moments, a row each\n", out + "/future.png", kMoments);
+  return true;
+}
+
+void run_demo(const DemoCommand& command) {
+  const std::string& out = command.out;
+  make_folder(out);
+  const std::string config_path = out + "/demo.yaml";
+  const train::Config config = write_config(command, config_path);
   say(fmt::format("train {} --run {} --resume", config_path, out));
   if (const int status = run_train({config_path, {}, out, true}); status != 0) return set_exit_status(status);
   say(fmt::format("evaluate {}", out));
   run_evaluate({out, {}, "", -1});
-  if (exit_status() != 0) return;
-  write_context(config, context);
-  say(fmt::format("generate {} --context {} --frames {} --with-context --out {}", out, context, kFrames, future));
-  GenerateCommand generate;
-  generate.model = out, generate.context = context, generate.out = future;
-  generate.frames = kFrames, generate.with_context = generate.force = true;
-  run_generate(generate);
-
-  fmt::print("\nTo look at:\n");
-  fmt::print("  {:<38} the digit bounces on for {} frames\n", future, kFrames);
+  if (exit_status() != 0 || !show_futures(command, config)) return;
   fmt::print("  {:<38} truth above, forecast below\n", out + "/samples/evaluate-strip-0.png");
   fmt::print("  {:<38} curves, scores and samples, in a browser\n", out + "/report.html");
 }
@@ -60,11 +146,17 @@ void run_demo(const std::string& out) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  auto* command = app.add_subcommand("demo", "Train a small model from scratch and let it run on: about 5 minutes");
-  auto out = std::make_shared<std::string>("out/demo");
-  command->add_option("--out", *out, "Folder for everything it makes")->capture_default_str();
+  auto* command = app.add_subcommand(
+      "demo", "Train a small model from scratch and let it run on beside a pretrained one: about 5 minutes");
+  auto c = std::make_shared<DemoCommand>();
+  command->add_option("overrides", c->overrides, "Values of its config, as train.steps=2000");
+  command->add_option("--out", c->out, "Folder for everything it makes")->capture_default_str();
+  command->add_option("--pretrained", c->pretrained, "Exported folder or run to show beside it (see convssm export)")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command->add_option("--frames", c->frames, "Frames to generate")->check(CLI::PositiveNumber)->capture_default_str();
   command->footer("Example:\n  convssm demo --out out/demo\nStopped by Ctrl-C, it goes on where it was.");
-  command->callback([out] { run_demo(*out); });
+  command->callback([c] { run_demo(*c); });
 }
 
 }  // namespace convssm::cli

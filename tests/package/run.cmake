@@ -24,3 +24,18 @@ file(GLOB_RECURSE cli_headers ${prefix}/include/convssm/cli/*.h)
 if(cli_headers)
   message(FATAL_ERROR "the headers of the command line do not belong into the package: ${cli_headers}")
 endif()
+
+# The trained models are installed with the program, which finds them.
+file(GLOB models LIST_DIRECTORIES true ${SOURCE_DIR}/../../pretrained/*)
+foreach(model ${models})
+  get_filename_component(name ${model} NAME)
+  set(installed ${prefix}/share/convssm/pretrained/${name})
+  run(${prefix}/bin/convssm generate ${installed} --context ${installed}/context.npy --frames 3
+      --out ${scratch}/${name}.npy)
+endforeach()
+if(EXISTS ${SOURCE_DIR}/../../pretrained/moving-mnist-convs5)
+  execute_process(COMMAND ${prefix}/bin/convssm demo --help OUTPUT_VARIABLE help)
+  if(NOT help MATCHES "share/convssm/pretrained/moving-mnist-convs5")
+    message(FATAL_ERROR "the installed program does not find its pretrained model: ${help}")
+  endif()
+endif()

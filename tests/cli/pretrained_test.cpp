@@ -1,0 +1,65 @@
+// Every model in pretrained/ of the source tree: small, whole, and ready to generate without its data.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../base/scratch_folder.h"
+#include "convssm/io/checksum.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/safetensors.h"
+#include "program.h"
+
+namespace convssm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostBytes = 4'000'000;
+
+std::vector<std::string> pretrained_folders() {
+  std::vector<std::string> folders;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(CONVSSM_SOURCE_DIR "/pretrained", none)) {
+    if (entry.is_directory()) folders.push_back(entry.path().string());
+  }
+  return folders;
+}
+
+void expect_generates(const std::string& model, const std::string& folder, const std::string& out) {
+  const Outcome made = run("generate " + model + " --context " + folder + "/context.npy --frames 5 --out " + out);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(io::read_npy(out).shape()[0], 5);
+}
+
+TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
+  const ScratchFolder scratch;
+  for (const std::string& folder : pretrained_folders()) {
+    SCOPED_TRACE(folder);
+    for (const char* name : {"model.safetensors", "config.yaml", "record.json", "log.jsonl", "status.json",
+                             "metrics.json", "context.npy", "README.md"}) {
+      EXPECT_TRUE(fs::exists(folder + "/" + name)) << name;
+    }
+    const std::string weights = folder + "/model.safetensors", name = fs::path(folder).filename().string();
+    ASSERT_TRUE(fs::exists(weights));
+    EXPECT_LE(fs::file_size(weights), kMostBytes);
+    const io::SafetensorsFile file(weights);
+    for (const std::string& tensor : file.names()) EXPECT_TRUE(tensor.starts_with("model.")) << tensor;
+    const auto record = nlohmann::json::parse(read_all(folder + "/record.json"), nullptr, false);
+    EXPECT_EQ(record["weights"]["checksum"], io::file_checksum(weights));
+    expect_generates(folder, folder, scratch.path(name + "-a.npy"));
+    expect_generates(weights, folder, scratch.path(name + "-b.npy"));
+    EXPECT_EQ(read_all(scratch.path(name + "-a.npy")), read_all(scratch.path(name + "-b.npy")));
+  }
+}
+
+// From the build folder, without being told where.
+TEST(Pretrained, TheDemoFindsIts) {
+  if (!fs::exists(CONVSSM_SOURCE_DIR "/pretrained/moving-mnist-convs5/model.safetensors")) {
+    GTEST_SKIP() << "it is not in the source tree";
+  }
+  expect_contains(run("demo --help").out, "pretrained/moving-mnist-convs5");
+}
+
+}  // namespace
+}  // namespace convssm
