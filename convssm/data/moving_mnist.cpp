@@ -39,6 +39,25 @@ std::array<float, 256> pixel_values() {
   return values;
 }
 
+// The digit moved by a fraction of a pixel, one row and one column larger.
+Digit shifted(const Digit& digit, double down, double right) {
+  const int64_t size = digit.size + 1;
+  Digit out{size, std::vector<uint8_t>(static_cast<size_t>(size * size))};
+  const auto ink = [&](int64_t row, int64_t column) {
+    const bool inside = row >= 0 && column >= 0 && row < digit.size && column < digit.size;
+    return inside ? static_cast<double>(digit.pixels[static_cast<size_t>(row * digit.size + column)]) : 0.0;
+  };
+  for (int64_t row = 0; row < size; ++row) {
+    for (int64_t column = 0; column < size; ++column) {
+      const double above = (1 - right) * ink(row - 1, column) + right * ink(row - 1, column - 1);
+      const double here = (1 - right) * ink(row, column) + right * ink(row, column - 1);
+      out.pixels[static_cast<size_t>(row * size + column)] =
+          static_cast<uint8_t>(std::lround((1 - down) * here + down * above));
+    }
+  }
+  return out;
+}
+
 class MovingMnist : public Dataset {
  public:
   MovingMnist(const MovingMnistOptions& options, uint64_t seed)
@@ -92,11 +111,13 @@ class MovingMnist : public Dataset {
     const double x = stream.uniform(), y = stream.uniform(), angle = stream.uniform(0, 2 * std::numbers::pi);
     const int64_t side = options_.image_size, room = side - digit.size;
     for (const Offset& offset : bouncing_path(x, y, angle, options_.step, room, frames)) {
-      const uint8_t* ink = digit.pixels.data();
-      for (int64_t row = 0; row < digit.size; ++row) {
-        float* out = video + (offset.top + row) * side + offset.left;
-        for (int64_t column = 0; column < digit.size; ++column) {
-          out[column] = std::max(out[column], values_[*ink++]);
+      float* corner = video + offset.top * side + offset.left;
+      const Digit shown = options_.subpixel ? shifted(digit, offset.down, offset.right) : digit;
+      const uint8_t* ink = shown.pixels.data();
+      for (int64_t row = 0; row < std::min(shown.size, side - offset.top); ++row) {
+        for (int64_t column = 0; column < std::min(shown.size, side - offset.left); ++column) {
+          float& out = corner[row * side + column];
+          out = std::max(out, values_[ink[row * shown.size + column]]);
         }
       }
       video += side * side;
@@ -132,6 +153,7 @@ MovingMnistOptions MovingMnistOptions::from_json(const nlohmann::json& json) {
   read("test_images", o.test_images);
   read("shapes", o.shapes);
   read("mix_splits", o.mix_splits);
+  read("subpixel", o.subpixel);
   read.finish();
   check(o);
   return o;
@@ -147,8 +169,9 @@ std::vector<Offset> bouncing_path(double x, double y, double angle, double step,
   for (Offset& offset : path) {
     move(x, vx, step);
     move(y, vy, step);
-    offset.top = static_cast<int64_t>(std::floor(static_cast<double>(room) * y));
-    offset.left = static_cast<int64_t>(std::floor(static_cast<double>(room) * x));
+    const double top = static_cast<double>(room) * y, left = static_cast<double>(room) * x;
+    offset = {static_cast<int64_t>(std::floor(top)), static_cast<int64_t>(std::floor(left)), top - std::floor(top),
+              left - std::floor(left)};
   }
   return path;
 }

@@ -2,7 +2,8 @@
 // as one asks for; its first frames do not depend on how long.
 //   position p ~ U[0,1]^2, velocity v = (cos a, sin a), a ~ U[0,2pi); for each frame, before it is drawn: p += step v,
 //   and a coordinate that reaches 0 or 1 stays there and turns back (clamped, not mirrored). The digit's upper left
-//   corner is floor((image_size - digit_size) p); where digits overlap the brighter pixel wins.
+//   corner is floor((image_size - digit_size) p); where digits overlap the brighter pixel wins. With `subpixel` it is drawn
+//   where it is, by bilinear interpolation.
 #pragma once
 
 #include <memory>
@@ -25,6 +26,7 @@ struct MovingMnistOptions {
   std::string test_images;  // an IDX file of test digits; "": the last sixth of `images`
   uint64_t shapes = 0;      // only this many different digits of a split, the first ones; 0: all
   bool mix_splits = false;  // test clips take the training digits too, as the published experiments did
+  bool subpixel = false;    // digits move by fractions of a pixel; the published ones jump from pixel to pixel
 
   static MovingMnistOptions from_json(const nlohmann::json& json);
 };
@@ -33,6 +35,7 @@ std::shared_ptr<const Dataset> make_moving_mnist(const nlohmann::json& options, 
 
 struct Offset {
   int64_t top = 0, left = 0;
+  double down = 0, right = 0;  // what was cut off, in [0,1)
 };
 
 // Where a digit is drawn in each frame, for a start (x, y) and an angle; `room` is image_size - digit_size.

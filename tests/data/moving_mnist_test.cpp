@@ -86,6 +86,30 @@ TEST(MovingMnist, FramesAgreeWithAPlainComputation) {
   }
 }
 
+// Column and row of the centre of brightness of each frame, [T,2].
+at::Tensor centres(const at::Tensor& video) {
+  const at::Tensor ink = (video.squeeze(1).to(at::kDouble) + 1) / 2, place = at::arange(ink.size(2), at::kDouble);
+  const at::Tensor all = ink.sum({1, 2});
+  return at::stack({(ink.sum(1) * place).sum(1) / all, (ink.sum(2) * place).sum(1) / all}, 1);
+}
+
+TEST(MovingMnist, SubpixelDigitsMoveEvenly) {
+  const json whole{{"name", "moving-mnist"}, {"digits", 1}, {"image_size", 32}, {"digit_size", 16}, {"step", 0.05}};
+  json fractions = whole;
+  fractions["subpixel"] = true;
+  Stream stream = Stream(3, "moving-mnist: train", 8).split("digit", 0);
+  stream.below(60000);
+  const double x = stream.uniform(), y = stream.uniform(), angle = stream.uniform(0, 2 * M_PI);
+  const auto path = bouncing_path(x, y, angle, 0.05, 16, 200);
+  const at::Tensor jumping = centres(make_dataset(whole, 3)->clip(Split::train, 8, 200).video);
+  const at::Tensor smooth = centres(make_dataset(fractions, 3)->clip(Split::train, 8, 200).video);
+  for (int64_t t = 0; t < 200; ++t) {
+    const Offset& offset = path[static_cast<size_t>(t)];
+    EXPECT_NEAR((smooth[t][0] - jumping[t][0]).item<double>(), offset.right, 0.02) << t;
+    EXPECT_NEAR((smooth[t][1] - jumping[t][1]).item<double>(), offset.down, 0.02) << t;
+  }
+}
+
 TEST(MovingMnist, ALongerClipBeginsWithTheShorterOne) {
   const auto dataset = make_dataset({{"name", "moving-mnist"}, {"digits", 3}}, 1);
   const auto longer = dataset->clip(Split::test, 5, 30).video, shorter = dataset->clip(Split::test, 5, 12).video;
