@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convssm/cores/state.h"
+#include "convssm/ssm/diagonal_states.h"
 
 namespace convssm::nn {
 class FramePlan;
@@ -35,6 +36,11 @@ class Model : public torch::nn::Module {
   // or undefined; a negative action is the masked one. With `start` the clip goes on where another ended: the loss of a
   // clip is the mean of those of its pieces weighted by their predicted frames (pieces overlap by one frame).
   virtual LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {}) = 0;
+
+  // Teacher forced, without gradients: every frame of video [B,T,C,H,W] goes in, and for each the forecast of the frame
+  // after it comes out, [B,T,C,H,W]. actions [B,T] lead to the frames that are forecast; undefined: none. `timing` says
+  // when the frames were taken, dt as [T] or [T,B]; an error if the model knows no time between frames.
+  virtual at::Tensor forecasts(const at::Tensor& video, const at::Tensor& actions, const ssm::Timing& timing = {});
 
   // Takes in a context [B,K,C,H,W] of at least one frame, with the actions that led to its frames ([B,K] or undefined).
   // With `state` it goes on from there. next() then gives frame K.

@@ -12,7 +12,7 @@
 namespace convssm::models {
 namespace {
 
-// Frames that start() runs through the core at once.
+// Frames that start() and forecasts() run through the core at once.
 constexpr int64_t kContextFrames = 16;
 
 int64_t padding(int64_t size, int64_t multiple) { return (multiple - size % multiple) % multiple; }
@@ -122,6 +122,13 @@ at::Tensor PixelPredictorImpl::core_input(const at::Tensor& frames, const at::Te
   return at::cat({f, embedded.expand({N, options_.action_features, f.size(2), f.size(3)})}, 1);
 }
 
+cores::CoreOutput PixelPredictorImpl::run_core(const at::Tensor& frames, const at::Tensor& coming, const State& inner,
+                                               const ssm::Timing& timing) {
+  const int64_t B = frames.size(0), L = frames.size(1);
+  const at::Tensor x = core_input(time_first(frames), coming.defined() ? time_first(coming) : coming);
+  return core_->forward(x.view({L, B, x.size(1), x.size(2), x.size(3)}), inner, timing);
+}
+
 at::Tensor PixelPredictorImpl::decode(const at::Tensor& features) {
   const at::Tensor y = at::tanh(decoder_(features));
   return y.slice(2, 0, options_.height).slice(3, 0, options_.width);
@@ -129,17 +136,35 @@ at::Tensor PixelPredictorImpl::decode(const at::Tensor& features) {
 
 LossOutput PixelPredictorImpl::loss(const at::Tensor& video, const at::Tensor& actions, const State& start) {
   check_clip("loss", video, actions);
-  const int64_t B = video.size(0), L = video.size(1) - 1;
+  const int64_t L = video.size(1) - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames, got {}", video.size(1));
-  const at::Tensor coming = actions.defined() ? time_first(actions.slice(1, 1)) : actions;
-  const at::Tensor x = core_input(time_first(video.slice(1, 0, L)), coming);
-  auto out = core_->forward(x.view({L, B, x.size(1), x.size(2), x.size(3)}), core_state(start));
+  const at::Tensor coming = actions.defined() ? actions.slice(1, 1) : actions;
+  auto out = run_core(video.slice(1, 0, L), coming, core_state(start));
   const at::Tensor difference = decode(out.y.flatten(0, 1)) - time_first(video.slice(1, 1));
 
   const double row = static_cast<double>(options_.width * options_.channels);
   const at::Tensor l2 = at::mean(difference * difference) * row, l1 = at::mean(at::abs(difference)) * row;
   const at::Tensor total = options_.loss_weight * l2 + (1 - options_.loss_weight) * l1;
   return {total, {{"l1", l1.detach()}, {"l2", l2.detach()}}, model_state(out.state, {})};
+}
+
+at::Tensor PixelPredictorImpl::forecasts(const at::Tensor& video, const at::Tensor& actions,
+                                         const ssm::Timing& timing) {
+  at::NoGradGuard no_grad;
+  check_clip("forecasts", video, actions);
+  const int64_t B = video.size(0), T = video.size(1);
+  ssm::check_timing("forecasts", timing, T, B);
+  at::Tensor all = at::empty(video.sizes(), video.options());
+  State inner;
+  for (int64_t k = 0; k < T; k += kContextFrames) {
+    const int64_t end = std::min(k + kContextFrames, T);
+    const at::Tensor coming = actions.defined() ? actions.slice(1, k, end) : actions;
+    auto out = run_core(video.slice(1, k, end), coming, inner, ssm::slice(timing, k, end));
+    const at::Tensor frames = at::clamp(decode(out.y.flatten(0, 1)), -1, 1);
+    all.slice(1, k, end).copy_(frames.unflatten(0, {end - k, B}).transpose(0, 1));
+    inner = std::move(out.state);
+  }
+  return all;
 }
 
 State PixelPredictorImpl::start(const at::Tensor& context, const at::Tensor& actions, const State& state) {
@@ -154,9 +179,8 @@ State PixelPredictorImpl::start(const at::Tensor& context, const at::Tensor& act
   const int64_t known = frames.size(1) - 1;
   for (int64_t k = 0; k < known; k += kContextFrames) {
     const int64_t end = std::min(k + kContextFrames, known);
-    const at::Tensor coming = moves.defined() ? time_first(moves.slice(1, k + 1, end + 1)) : moves;
-    const at::Tensor x = core_input(time_first(frames.slice(1, k, end)), coming);
-    inner = core_->forward(x.view({end - k, B, x.size(1), x.size(2), x.size(3)}), inner).state;
+    const at::Tensor coming = moves.defined() ? moves.slice(1, k + 1, end + 1) : moves;
+    inner = run_core(frames.slice(1, k, end), coming, inner).state;
   }
   return model_state(inner, frames.select(1, known).clone());
 }

@@ -31,6 +31,7 @@ class PixelPredictorImpl : public Model {
   explicit PixelPredictorImpl(const PixelOptions& options);
 
   LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {}) override;
+  at::Tensor forecasts(const at::Tensor& video, const at::Tensor& actions, const ssm::Timing& timing = {}) override;
   State start(const at::Tensor& context, const at::Tensor& actions, const State& state = {}) override;
   FrameOutput next(const State& state, const at::Tensor& action) override;
 
@@ -43,7 +44,10 @@ class PixelPredictorImpl : public Model {
 
  private:
   at::Tensor core_input(const at::Tensor& frames, const at::Tensor& actions);  // [N,C,H,W], [N] -> [N,F,h,w]
-  at::Tensor decode(const at::Tensor& features);                               // [N,F,h,w] -> [N,C,H,W]
+  // Frames [B,L,C,H,W] and the actions [B,L] after them through encoder and core: y [L,B,F,h,w].
+  cores::CoreOutput run_core(const at::Tensor& frames, const at::Tensor& coming, const State& inner,
+                             const ssm::Timing& timing = {});
+  at::Tensor decode(const at::Tensor& features);  // [N,F,h,w] -> [N,C,H,W]
   void check_clip(const char* operation, const at::Tensor& video, const at::Tensor& actions) const;
 
   PixelOptions options_;

@@ -113,6 +113,53 @@ TEST(PixelPredictor, NextGivesWhatTheLossSaw) {
   }
 }
 
+std::shared_ptr<Model> small_model(const nlohmann::json& core) {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  const auto model = make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", 3}}, {1, 7, 9});
+  model->to(at::kDouble);
+  return model;
+}
+
+const nlohmann::json kSmallCore = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}};
+
+TEST(PixelPredictor, ForecastsAreThoseOfStartAndNext) {
+  torch::NoGradGuard no_grad;
+  const int64_t frames = 19;  // more than are run at once
+  const at::Tensor video = randn({2, frames, 1, 7, 9}, 4).tanh();
+  const at::Tensor actions = at::arange(2 * (frames + 1)).remainder(4).sub(1).view({2, frames + 1});
+  for (const char* name : {"convs5", "convlstm"}) {
+    nlohmann::json core = {{"name", name}, {"features", 8}};
+    if (core["name"] == "convs5") core["state_size"] = 8;
+    const auto model = small_model(core);
+    const at::Tensor found = model->forecasts(video, actions.slice(1, 1)), without = model->forecasts(video, {});
+    EXPECT_GT(distance(found, without), 1e-6);
+    State state, bare;
+    for (int64_t k = 0; k < frames; ++k) {
+      const at::Tensor frame = video.slice(1, k, k + 1);
+      state = model->start(frame, actions.slice(1, k, k + 1), state);
+      bare = model->start(frame, {}, bare);
+      EXPECT_LT(distance(found.select(1, k), model->next(state, actions.select(1, k + 1)).frame), 1e-10) << k;
+      EXPECT_LT(distance(without.select(1, k), model->next(bare, {}).frame), 1e-10) << k;
+    }
+  }
+}
+
+TEST(PixelPredictor, ForecastsKnowWhenFramesWereTaken) {
+  const auto model = small_model(kSmallCore);
+  const at::Tensor video = randn({2, 19, 1, 7, 9}, 5).tanh(), two = at::full({19}, 2.0);
+  const at::Tensor twice = model->forecasts(video, {}, {{}, {}, 2});
+  EXPECT_FALSE(twice.requires_grad());
+  EXPECT_GT(distance(twice, model->forecasts(video, {})), 1e-6);
+  EXPECT_LT(distance(model->forecasts(video, {}, {two, {}, 1}), twice), 1e-10);
+  EXPECT_LT(distance(model->forecasts(video, {}, {two.unsqueeze(1).expand({19, 2}), {}, 1}), twice), 1e-10);
+  EXPECT_LT(distance(model->forecasts(video, {}, {at::ones({19}), {}, 1}), model->forecasts(video, {})), 1e-10);
+  expect_error([&] { model->forecasts(video, {}, {at::ones({18}), {}, 1}); }, {"forecasts", "dt", "19", "[18]"});
+  expect_error([&] { model->forecasts(video.select(1, 0), {}); }, {"forecasts", "[B,T,C,H,W]"});
+  const auto without = small_model({{"name", "convlstm"}, {"features", 8}});
+  expect_error([&] { without->forecasts(video, {}, {two, {}, 1}); }, {"dt", "no time between frames", "convs5"});
+  expect_error([&] { without->forecasts(video, {}, {{}, {}, 2}); }, {"step_rescale", "no time between frames"});
+}
+
 TEST(PixelPredictor, FramesOfAnySizeAndChannels) {
   torch::NoGradGuard no_grad;
   const nlohmann::json coder = {{"depths", {4, 8, 8}}};
