@@ -14,6 +14,7 @@
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
 #include "convssm/cli/core_changes.h"
+#include "convssm/cli/evaluate_timing.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
@@ -63,9 +64,10 @@ void run_evaluate(const EvaluateCommand& command) {
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = train::make_dataset(config);
   check_frames(loaded, dataset->format());
-  const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
+  if (command.timing) return run_timing(loaded, config, out);
+  const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   make_folder(out + "/samples");
 
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
@@ -103,9 +105,13 @@ void add_evaluate(CLI::App& app) {
       "Folder for metrics.json, samples and report; by default the run folder, for a model the current one");
   command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
+  command->add_flag("--timing", options->timing,
+                    "Instead: forecasts at other frame rates than in training and with frames missing, by PSNR and "
+                    "SSIM, as timing.json and two charts (moving-mnist, cores convs5 and s5)");
   command->footer(
       "Examples:\n  convssm evaluate runs/demo\n"
       "  convssm evaluate runs/demo evaluate.samples=64 evaluate.horizons=[50,100,200] --out scores\n"
+      "  convssm evaluate runs/demo --timing evaluate.samples=64 --out timing\n"
       "  convssm evaluate runs/demo evaluate.metrics=[psnr_f01,lpips_alex]      # see convssm metrics");
   command->callback([options] { run_evaluate(*options); });
 }

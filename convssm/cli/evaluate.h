@@ -13,6 +13,7 @@ struct EvaluateCommand {
   std::string out;                     // folder of metrics.json and pictures; empty: the run folder
   int64_t step = -1;                   // of the checkpoint; -1: the newest
   std::string weights = {};            // folder of trained weights of metrics; empty: the usual one
+  bool timing = false;                 // other frame rates and missing frames instead of the horizon
 };
 
 void add_evaluate(CLI::App& app);

@@ -9,7 +9,6 @@
 #include "convssm/data/loader.h"
 #include "convssm/evaluate/fvd_scores.h"
 #include "convssm/evaluate/scores.h"
-#include "convssm/metrics/pixels.h"
 #include "convssm/models/rollout.h"
 
 namespace convssm::evaluate {
@@ -27,12 +26,6 @@ int64_t count_clips(const data::Dataset& dataset, const EvaluateOptions& o) {
         o.context, o.longest(), frames, dataset.longest(data::Split::test));
   }
   return static_cast<int64_t>(std::min<uint64_t>(o.samples, dataset.size(data::Split::test)));
-}
-
-Frames as_frames(const at::Tensor& video, bool quantize) {
-  if (!quantize) return {metrics::to_f01(video), {}};
-  const at::Tensor bytes = metrics::truncate_u8(video);
-  return {metrics::u8_to_f01(bytes), bytes};
 }
 
 Frames blank(const Frames& like) {

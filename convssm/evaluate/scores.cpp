@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "convssm/metrics/chunked.h"
+#include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
 
 namespace convssm::evaluate {
@@ -14,6 +15,12 @@ std::vector<double> to_vector(const at::Tensor& values) {
 }
 
 }  // namespace
+
+Frames as_frames(const at::Tensor& video, bool quantize) {
+  if (!quantize) return {metrics::to_f01(video), {}};
+  const at::Tensor bytes = metrics::truncate_u8(video);
+  return {metrics::u8_to_f01(bytes), bytes};
+}
 
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast) {
   FrameScores scores;

@@ -18,6 +18,9 @@ struct Frames {
   at::Tensor bytes;  // the same as uint8; undefined if they are not 8-bit numbers
 };
 
+// From video in [-1,1]; quantize: by way of 8 bits, cut down.
+Frames as_frames(const at::Tensor& video, bool quantize);
+
 // Values of every metric for each of those frames: [B,N].
 struct FrameScores {
   std::map<std::string, at::Tensor> values;

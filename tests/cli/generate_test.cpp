@@ -163,6 +163,35 @@ TEST_F(GenerateProcess, EvaluateGivesATableAndFiles) {
   expect_contains(range.err, "window");
 }
 
+TEST_F(GenerateProcess, EvaluateAtOtherFrameRates) {
+  const std::string to = " --timing --out " + path("timing");
+  const Outcome outcome = run("evaluate " + path("run") + to);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"5 test clips", "1.33x", "not rescaled, next frame", "60 %", "own forecast filled in"}) {
+    expect_contains(outcome.out, part);
+  }
+  const auto timing = nlohmann::json::parse(read_all(path("timing/timing.json")));
+  EXPECT_EQ(timing["protocol"]["checkpoint"]["step"], 12);
+  EXPECT_EQ(timing["rates"]["rate"].size(), 6u);
+  EXPECT_EQ(timing["dropped"]["lines"].size(), 5u);
+  for (const char* file : {"timing_rates.png", "timing_dropped.png"}) {
+    EXPECT_GT(std::filesystem::file_size(path("timing/") + file), 1000u) << file;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("timing/metrics.json")));
+  expect_contains(run("evaluate --help").out, "--timing evaluate.samples=64");
+
+  io::write_npy(path("recording.npy"), io::Array(io::DType::u8, {6, 40, 12, 12}));
+  const Outcome folder =
+      run("evaluate " + path("run") + to + " 'data={name: folder, path: " + path("recording.npy") + "}'");
+  EXPECT_EQ(folder.code, 2) << folder.err;
+  expect_contains(folder.err, "only the dataset moving-mnist");
+  const std::string other = path("convlstm");
+  ASSERT_EQ(run("train " + path("tiny.yaml") + " 'model.core={name: convlstm, features: 8}' --run " + other).code, 0);
+  const Outcome without = run("evaluate " + other + to);
+  EXPECT_EQ(without.code, 2);
+  expect_contains(without.err, "no time between frames");
+}
+
 TEST_F(GenerateProcess, ModelsListsAndCounts) {
   const Outcome list = run("models");
   EXPECT_EQ(list.code, 0);
