@@ -19,7 +19,7 @@ MNIST_LINK = Path("runs/mnist")
 KEPT = ["config.yaml", "log.jsonl", "status.json", "metrics.json"]
 STRIPS = [f"samples/evaluate-strip-{i}.png" for i in range(4)]
 SPEED_FRAMES, SPEED_ROUNDS = 600, 5
-SPEED_CLIP = ["digits=1", "image_size=32", "digit_size=16", "step=0.1"]
+SPEED_CLIP = ["digits=1", "image_size=32", "digit_size=24", "subpixel=true"]
 
 
 class Stopped(Exception):

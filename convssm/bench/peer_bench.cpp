@@ -33,7 +33,7 @@ class PeerFile {
       : path_(std::filesystem::temp_directory_path() / fmt::format("convssm-bench-{}.safetensors", ::getpid())) {
     models::Model& model = *subject.model;
     model.zero_grad();
-    const double loss = train::add_gradients(model, video, {}, 0).loss, norm = train::gradient_norm(model);
+    const double loss = train::add_gradients(model, {video, {}, {}}, 0).loss, norm = train::gradient_norm(model);
     model.zero_grad();
     at::NoGradGuard no_grad;
     const at::Tensor frame = model.next(model.start(video.slice(0, 0, 1), {}), {}).frame;

@@ -35,7 +35,9 @@ class Model : public torch::nn::Module {
   // Teacher forced: video [B,T,C,H,W] in [-1,1], T >= 2; frames 0..T-2 go in, 1..T-1 are predicted. actions [B,T] int64
   // or undefined; a negative action is the masked one. With `start` the clip goes on where another ended: the loss of a
   // clip is the mean of those of its pieces weighted by their predicted frames (pieces overlap by one frame).
-  virtual LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {}) = 0;
+  // `inputs`, of the video's size, goes in instead of its frames; the video stays what is to be predicted.
+  virtual LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {},
+                          const at::Tensor& inputs = {}) = 0;
 
   // Teacher forced, without gradients: every frame of video [B,T,C,H,W] goes in, and for each the forecast of the frame
   // after it comes out, [B,T,C,H,W]. actions [B,T] lead to the frames that are forecast; undefined: none. `timing` says

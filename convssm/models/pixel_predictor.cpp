@@ -134,12 +134,14 @@ at::Tensor PixelPredictorImpl::decode(const at::Tensor& features) {
   return y.slice(2, 0, options_.height).slice(3, 0, options_.width);
 }
 
-LossOutput PixelPredictorImpl::loss(const at::Tensor& video, const at::Tensor& actions, const State& start) {
+LossOutput PixelPredictorImpl::loss(const at::Tensor& video, const at::Tensor& actions, const State& start,
+                                    const at::Tensor& inputs) {
   check_clip("loss", video, actions);
+  if (inputs.defined()) ops::require_shape("loss", "inputs", inputs, video.sizes().vec());
   const int64_t L = video.size(1) - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames, got {}", video.size(1));
   const at::Tensor coming = actions.defined() ? actions.slice(1, 1) : actions;
-  auto out = run_core(video.slice(1, 0, L), coming, core_state(start));
+  auto out = run_core((inputs.defined() ? inputs : video).slice(1, 0, L), coming, core_state(start));
   const at::Tensor difference = decode(out.y.flatten(0, 1)) - time_first(video.slice(1, 1));
 
   const double row = static_cast<double>(options_.width * options_.channels);

@@ -30,7 +30,8 @@ class PixelPredictorImpl : public Model {
  public:
   explicit PixelPredictorImpl(const PixelOptions& options);
 
-  LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {}) override;
+  LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {},
+                  const at::Tensor& inputs = {}) override;
   at::Tensor forecasts(const at::Tensor& video, const at::Tensor& actions, const ssm::Timing& timing = {}) override;
   State start(const at::Tensor& context, const at::Tensor& actions, const State& state = {}) override;
   FrameOutput next(const State& state, const at::Tensor& action) override;

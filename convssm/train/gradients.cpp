@@ -27,21 +27,20 @@ void add(LossValues& sum, const LossOutput& out, double weight) {
   }
 }
 
-LossOutput run(Model& model, const at::Tensor& video, const at::Tensor& actions, const Piece& piece,
-               const State& start) {
+LossOutput run(Model& model, const TrainingClips& clips, const Piece& piece, const State& start) {
   const auto cut = [&](const at::Tensor& x) { return x.defined() ? x.slice(1, piece.begin, piece.end + 1) : x; };
-  return model.loss(cut(video), cut(actions), start);
+  return model.loss(cut(clips.video), cut(clips.actions), start, cut(clips.inputs));
 }
 
 // The pieces with the states they start from, found without gradients.
-std::vector<Piece> cut(Model& model, const at::Tensor& video, const at::Tensor& actions, int64_t chunk) {
+std::vector<Piece> cut(Model& model, const TrainingClips& clips, int64_t chunk) {
   at::NoGradGuard no_grad;
-  const int64_t predicted = video.size(1) - 1;
+  const int64_t predicted = clips.video.size(1) - 1;
   std::vector<Piece> pieces;
   State state;
   for (int64_t begin = 0; begin < predicted; begin += chunk) {
     pieces.push_back({begin, std::min(begin + chunk, predicted), state});
-    if (pieces.back().end < predicted) state = run(model, video, actions, pieces.back(), state).state;
+    if (pieces.back().end < predicted) state = run(model, clips, pieces.back(), state).state;
   }
   return pieces;
 }
@@ -58,12 +57,12 @@ State as_leaves(const State& state) {
 
 }  // namespace
 
-LossValues add_gradients(Model& model, const at::Tensor& video, const at::Tensor& actions, int64_t chunk_frames,
-                         double weight, bool recompute) {
+LossValues add_gradients(Model& model, const TrainingClips& clips, int64_t chunk_frames, double weight,
+                         bool recompute) {
   const nn::RecomputeScope scope(recompute);
-  const int64_t predicted = video.size(1) - 1;
+  const int64_t predicted = clips.video.size(1) - 1;
   if (chunk_frames <= 0) chunk_frames = std::max<int64_t>(predicted, 1);
-  std::vector<Piece> pieces = cut(model, video, actions, chunk_frames);
+  std::vector<Piece> pieces = cut(model, clips, chunk_frames);
   LossValues sum;
   State gradient;  // of the loss of the later pieces with respect to the state at the cut
   while (!pieces.empty()) {
@@ -71,7 +70,7 @@ LossValues add_gradients(Model& model, const at::Tensor& video, const at::Tensor
     pieces.pop_back();
     const double share = static_cast<double>(piece.end - piece.begin) / static_cast<double>(predicted);
     const State start = as_leaves(piece.start);
-    const LossOutput out = run(model, video, actions, piece, start);
+    const LossOutput out = run(model, clips, piece, start);
     add(sum, out, share);
     std::vector<at::Tensor> roots = {out.loss * (share * weight)}, seeds = {at::Tensor()};
     for (const auto& [name, value] : out.state.items()) {

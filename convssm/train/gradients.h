@@ -17,10 +17,16 @@ struct LossValues {
   std::vector<std::pair<std::string, double>> parts;
 };
 
-// Adds weight * d loss / d parameters to the gradients of the parameters. video [B,T,C,H,W], actions [B,T] or undefined.
+// What a step learns from. video [B,T,C,H,W]; actions [B,T] or undefined; inputs like the video, or undefined: what goes in
+// instead of its frames (see Model::loss).
+struct TrainingClips {
+  at::Tensor video, actions, inputs;
+};
+
+// Adds weight * d loss / d parameters to the gradients of the parameters.
 // chunk_frames: predicted frames per piece, 0 for the whole clip at once. recompute: every layer keeps only its input and
 // is run again (nn/recompute.h).
-LossValues add_gradients(models::Model& model, const at::Tensor& video, const at::Tensor& actions, int64_t chunk_frames,
-                         double weight = 1, bool recompute = false);
+LossValues add_gradients(models::Model& model, const TrainingClips& clips, int64_t chunk_frames, double weight = 1,
+                         bool recompute = false);
 
 }  // namespace convssm::train

@@ -23,7 +23,7 @@ uint64_t state_bytes(const models::State& state) {
 
 uint64_t peak_of(models::Model& model, const at::Tensor& video, int64_t frames, bool recompute) {
   ops::MemoryMeter meter;
-  add_gradients(model, video.slice(1, 0, frames), {}, 0, 1, recompute);
+  add_gradients(model, {video.slice(1, 0, frames), {}, {}}, 0, 1, recompute);
   return meter.peak();
 }
 

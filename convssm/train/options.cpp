@@ -69,6 +69,8 @@ void check(const TrainOptions& o) {
   require(o.eps > 0, "eps", "positive", o.eps);
   require(o.weight_decay >= 0, "weight_decay", "0 or positive", o.weight_decay);
   require(o.clip_norm >= 0, "clip_norm", "0 or positive", o.clip_norm);
+  require(o.self_feed >= 0 && o.self_feed <= 1, "self_feed", "in [0,1]", o.self_feed);
+  require(o.self_feed_passes >= 1, "self_feed_passes", "positive", o.self_feed_passes);
   require(o.action_dropout >= 0 && o.action_dropout <= 1, "action_dropout", "in [0,1]", o.action_dropout);
   require(o.workers >= 0 && o.workers <= 64, "workers", "between 0 and 64", o.workers);
   require(o.log_interval > 0, "log_interval", "positive", o.log_interval);
@@ -98,6 +100,8 @@ void for_each_option(Options& o, const F& f) {
   f("weight_decay", o.weight_decay);
   f("clip_norm", o.clip_norm);
   f("action_dropout", o.action_dropout);
+  f("self_feed", o.self_feed);
+  f("self_feed_passes", o.self_feed_passes);
   f("workers", o.workers);
   f("log_interval", o.log_interval);
   f("save_interval", o.save_interval);

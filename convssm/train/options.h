@@ -28,9 +28,11 @@ struct TrainOptions {
   int64_t warmup = 5000;
   Schedule schedule = Schedule::cosine;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 1e-5;
-  double clip_norm = 0;       // the gradient is scaled down to this norm; 0: never
-  double action_dropout = 0;  // probability that a clip loses its actions
-  int64_t workers = 1;        // threads that make batches ahead of time
+  double clip_norm = 0;          // the gradient is scaled down to this norm; 0: never
+  double action_dropout = 0;     // probability that a clip loses its actions
+  double self_feed = 0;          // probability that a frame goes in as the model forecasts it, after half of the steps
+  int64_t self_feed_passes = 1;  // more: forecasts of forecasts
+  int64_t workers = 1;           // threads that make batches ahead of time
   int64_t log_interval = 100, save_interval = 2000, sample_interval = 2000;  // in steps; 0: never (save: at the end)
   int64_t keep_last = 3, keep_every = 20000;                                 // checkpoints that stay
   int64_t sample_clips = 8, sample_context = 0, sample_frames = 0;  // of validation; 0: a third of a clip, the rest

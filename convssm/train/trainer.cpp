@@ -19,6 +19,7 @@
 #include "convssm/models/checkpoint.h"
 #include "convssm/models/model_file.h"
 #include "convssm/train/preflight.h"
+#include "convssm/train/self_feed.h"
 
 namespace convssm::train {
 namespace {
@@ -176,11 +177,17 @@ Outcome Trainer::run(const StopRequest& stop) {
 LossValues Trainer::batch_gradients(const at::Tensor& video, const at::Tensor& actions) {
   const TrainOptions& o = config_.train;
   const int64_t part = o.batch / o.accumulate;
-  const double share = 1.0 / static_cast<double>(o.accumulate);
+  const double share = 1.0 / static_cast<double>(o.accumulate), own = self_feed_at(o.self_feed, step_, o.steps);
+  const Stream stream(config_.seed, "self-feed", static_cast<uint64_t>(step_));
   LossValues sum;
   for (int64_t i = 0; i < o.accumulate; ++i) {
     const auto cut = [&](const at::Tensor& x) { return x.defined() ? x.slice(0, i * part, (i + 1) * part) : x; };
-    const LossValues values = add_gradients(*model_, cut(video), cut(actions), chunk_frames_, share, o.recompute);
+    TrainingClips clips{cut(video), cut(actions), {}};
+    if (own > 0) {
+      clips.inputs = self_fed_inputs(*model_, clips.video, clips.actions, own, o.self_feed_passes,
+                                     stream.split("part", static_cast<uint64_t>(i)));
+    }
+    const LossValues values = add_gradients(*model_, clips, chunk_frames_, share, o.recompute);
     sum.loss += share * values.loss;
     add_parts(sum.parts, values, share);
   }

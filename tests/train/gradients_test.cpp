@@ -41,7 +41,7 @@ std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValue
   const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(model.parameters()[0].scalar_type()).tanh();
   const at::Tensor actions = at::arange(22, at::kLong).view({2, 11}).remainder(4) - 1;
   for (const at::Tensor& p : model.parameters()) p.mutable_grad() = at::Tensor();
-  values = add_gradients(model, video, actions, chunk, 0.5, recompute);
+  values = add_gradients(model, {video, actions, {}}, chunk, 0.5, recompute);
   std::vector<at::Tensor> copies;
   for (const at::Tensor& p : model.parameters()) {
     copies.push_back(p.grad().defined() ? p.grad().clone() : at::zeros_like(p));
@@ -98,7 +98,7 @@ TEST_P(Chunked, RecomputingKeepsLess) {
   const at::Tensor video = at::zeros({1, 65, 1, 8, 8});
   const auto peak = [&](bool recompute) {
     ops::MemoryMeter meter;
-    add_gradients(*model, video, {}, 0, 1, recompute);
+    add_gradients(*model, {video, {}, {}}, 0, 1, recompute);
     return static_cast<double>(meter.peak());
   };
   peak(false);  // makes the gradients
@@ -129,7 +129,7 @@ TEST(Gradients, AddUpWithTheirWeight) {
   const auto half = gradients(*model, 0, values);
   const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(at::kFloat).tanh();
   const at::Tensor actions = at::arange(22, at::kLong).view({2, 11}).remainder(4) - 1;
-  add_gradients(*model, video, actions, 0, 0.5);
+  add_gradients(*model, {video, actions, {}}, 0, 0.5);
   for (size_t i = 0; i < half.size(); ++i) {
     const at::Tensor found = model->parameters()[i].grad();
     EXPECT_LT(distance(found, 2 * half[i]), 1e-4 * std::max(1e-3, testing::max_abs(half[i])));

@@ -1,0 +1,19 @@
+// A model's own forecasts as inputs of its training, so that it learns to go on from frames that are not perfect, as it must
+// when it runs alone ("scheduled sampling", Bengio et al. 2015; for all frames at once, Duckworth et al. 2019).
+//   Without gradients the model forecasts every frame of the clip; each frame but the first is then replaced by the
+//   forecast of it with some probability. A second pass forecasts from those inputs, so that errors add up as they do alone.
+#pragma once
+
+#include "convssm/base/random.h"
+#include "convssm/models/model.h"
+
+namespace convssm::train {
+
+// What goes in instead of the frames of the video: see Model::loss. Draws from `stream` alone.
+at::Tensor self_fed_inputs(models::Model& model, const at::Tensor& video, const at::Tensor& actions, double probability,
+                           int64_t passes, Stream stream);
+
+// The probability at a step: from 0 it grows evenly and reaches `last` after half of the steps.
+double self_feed_at(double last, int64_t step, int64_t steps);
+
+}  // namespace convssm::train

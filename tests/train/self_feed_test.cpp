@@ -1,0 +1,99 @@
+// Own forecasts as inputs: what is replaced, by what, and that enough passes are a rollout.
+#include "convssm/train/self_feed.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/models/registry.h"
+#include "convssm/models/rollout.h"
+#include "convssm/train/gradients.h"
+#include "tests/support.h"
+
+namespace convssm::train {
+namespace {
+
+using testing::distance;
+using testing::randn;
+
+std::shared_ptr<models::Model> make() {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  const nlohmann::json core = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}};
+  return models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", 3}}, {1, 8, 8});
+}
+
+const at::Tensor kVideo = randn({2, 9, 1, 8, 8}, 1).to(at::kFloat).tanh();
+const at::Tensor kActions = at::arange(18, at::kLong).view({2, 9}).remainder(4) - 1;
+
+TEST(SelfFeed, WithEveryFrameReplacedEnoughPassesAreARollout) {
+  const auto model = make();
+  const at::Tensor inputs = self_fed_inputs(*model, kVideo, kActions, 1, 8, Stream(1));
+  at::NoGradGuard no_grad;
+  const at::Tensor alone = models::rollout(*model, kVideo.slice(1, 0, 1), kActions, 8);
+  EXPECT_TRUE(at::equal(inputs.slice(1, 0, 1), kVideo.slice(1, 0, 1)));
+  EXPECT_LT(distance(inputs.slice(1, 1), alone), 1e-4);
+  EXPECT_GT(distance(inputs.slice(1, 1), kVideo.slice(1, 1)), 0.1);
+}
+
+TEST(SelfFeed, OnePassPutsInForecastsFromTrueFrames) {
+  const auto model = make();
+  const at::Tensor next = model->forecasts(kVideo.slice(1, 0, 8), kActions.slice(1, 1));
+  const at::Tensor inputs = self_fed_inputs(*model, kVideo, kActions, 0.5, 1, Stream(1));
+  int64_t replaced = 0;
+  for (int64_t b = 0; b < 2; ++b) {
+    EXPECT_TRUE(at::equal(inputs[b][0], kVideo[b][0]));
+    for (int64_t t = 1; t < 9; ++t) {
+      const bool own = !at::equal(inputs[b][t], kVideo[b][t]);
+      replaced += own;
+      EXPECT_TRUE(at::equal(inputs[b][t], own ? next[b][t - 1] : kVideo[b][t])) << b << ", " << t;
+    }
+  }
+  EXPECT_GT(replaced, 2);
+  EXPECT_LT(replaced, 14);
+}
+
+TEST(SelfFeed, DrawsFromItsStreamAlone) {
+  const auto model = make();
+  const auto inputs = [&](uint64_t seed, double p) { return self_fed_inputs(*model, kVideo, {}, p, 2, Stream(seed)); };
+  EXPECT_TRUE(at::equal(inputs(1, 0.5), inputs(1, 0.5)));
+  EXPECT_FALSE(at::equal(inputs(1, 0.5), inputs(2, 0.5)));
+  EXPECT_TRUE(at::equal(inputs(1, 0), kVideo));
+}
+
+// Other inputs change the loss; the frames to be predicted stay. In pieces the gradients are those of the whole clip.
+TEST(SelfFeed, GradientsAreThoseOfTheInputs) {
+  const auto model = make();
+  model->to(at::kDouble);
+  const at::Tensor video = kVideo.to(at::kDouble), inputs = randn(kVideo.sizes().vec(), 5).tanh();
+  const auto gradients = [&](const at::Tensor& given, int64_t chunk, double& loss) {
+    for (const at::Tensor& p : model->parameters()) p.mutable_grad() = at::Tensor();
+    loss = add_gradients(*model, {video, kActions, given}, chunk).loss;
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& p : model->parameters()) copies.push_back(p.grad().clone());
+    return copies;
+  };
+  double plain = 0, same = 0, other = 0, pieces = 0;
+  gradients({}, 0, plain), gradients(video, 0, same);
+  const auto whole = gradients(inputs, 0, other), parts = gradients(inputs, 3, pieces);
+  EXPECT_EQ(plain, same);
+  EXPECT_GT(std::abs(other - plain), 1e-3);
+  EXPECT_NEAR(other, pieces, 1e-9);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_LT(distance(whole[i], parts[i]), 1e-7) << i;
+  at::NoGradGuard no_grad;
+  const at::Tensor next = model->forecasts(inputs.slice(1, 0, 8), kActions.slice(1, 1));
+  const at::Tensor difference = next - video.slice(1, 1);
+  const double squared = at::mean(difference * difference).item<double>() * 8;
+  const double absolute = at::mean(at::abs(difference)).item<double>() * 8;
+  EXPECT_NEAR(other, 0.5 * squared + 0.5 * absolute, 1e-9);
+}
+
+TEST(SelfFeed, GrowsOverTheFirstHalf) {
+  EXPECT_EQ(self_feed_at(0.8, 0, 100), 0);
+  EXPECT_DOUBLE_EQ(self_feed_at(0.8, 25, 100), 0.4);
+  EXPECT_DOUBLE_EQ(self_feed_at(0.8, 50, 100), 0.8);
+  EXPECT_DOUBLE_EQ(self_feed_at(0.8, 99, 100), 0.8);
+}
+
+}  // namespace
+}  // namespace convssm::train
