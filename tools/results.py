@@ -99,8 +99,7 @@ class Plan:
     def best_lr(self, of):
         """The rate with the best PSNR over the shortest horizon on the validation clips."""
         def score(row):
-            metrics = json.load(open(self.records / row["row"] / "metrics.json"))
-            return metrics["horizons"][0]["rows"][0]["psnr_f01"]["mean"]
+            return json.load(open(self.records / row["row"] / "record.json"))["validation"]["psnr_f01"]
         return max(self.sweep_rows(of), key=score)["lr"]
 
     def data(self):
@@ -122,9 +121,12 @@ class Plan:
         say(f"{name}: evaluate")
         call(evaluate, log, threads)
         lr = next(text.split("=")[1] for text in train if text.startswith("train.lr="))
-        return {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"],
-                "lr": float(lr), "commands": [f"convssm {' '.join(train)}", f"convssm evaluate {run}"],
-                "commit": commit(), "machine": machine(), "threads": threads}
+        record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"],
+                  "lr": float(lr), "commands": [f"convssm {' '.join(train)}", f"convssm evaluate {run}"],
+                  "commit": commit(), "machine": machine(), "threads": threads}
+        if row["part"] == "sweep":
+            record["validation"] = next(values for _, values in scores(run))
+        return record
 
     def keep(self, record, run):
         """What the page cites. record.json comes last: with it the record is whole."""
