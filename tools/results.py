@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The results of docs/results.md: trains, scores and records every row of configs/laptop/plan.json.
+"""The results of docs/results.md: trains, scores and records every row of results/plan.json.
 
     tools/results.py                   all rows without a record; stopped by Ctrl-C or a crash, it goes on where it was
     tools/results.py convs5 s5         these rows anew, in runs/again, and beside them what the records say
@@ -76,7 +76,7 @@ def commit():
 
 class Plan:
     def __init__(self, records, options):
-        plan = json.load(open(CONFIGS / "plan.json"))
+        plan = json.load(open("results/plan.json"))
         self.sweep, self.records, self.options = plan["sweep"], records, options
         self.rows = {}
         for place, row in enumerate(plan["rows"]):
