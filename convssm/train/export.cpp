@@ -149,6 +149,10 @@ Exported export_run(const ExportOptions& options) {
   if (!fs::is_directory(options.run + "/checkpoints")) {
     fail(ErrorKind::data, "{} is not a run folder: it has no checkpoints/", options.run);
   }
+  if (fs::is_directory(options.out + "/checkpoints")) {
+    fail(ErrorKind::usage, "{} is a run folder, its files would be replaced; name another folder with --out",
+         options.out);
+  }
   return Exporter(options).run();
 }
 

@@ -126,6 +126,14 @@ TEST_F(ExportProcess, DoesNotOverwriteUnasked) {
   EXPECT_EQ(read_all(path("twice/README.md")), "mine");
 }
 
+TEST_F(ExportProcess, NeverReplacesTheFilesOfARun) {
+  const std::string log = read_all(path("run/log.jsonl"));
+  const Outcome refused = run("export " + path("run") + " --out " + path("run") + " --force");
+  EXPECT_EQ(refused.code, 2);
+  expect_contains(refused.err, "is a run folder");
+  EXPECT_EQ(read_all(path("run/log.jsonl")), log);
+}
+
 TEST_F(ExportProcess, MistakesAreExplained) {
   const Outcome twice = run("export " + path("small") + " --out " + path("x"));
   EXPECT_EQ(twice.code, 3);
