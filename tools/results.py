@@ -17,12 +17,17 @@ PROGRAM = "build/release/bin/convssm"
 CONFIGS = Path("configs/laptop")
 MNIST_LINK = Path("runs/mnist")
 KEPT = ["config.yaml", "log.jsonl", "status.json", "metrics.json"]
-STRIPS = [f"samples/evaluate-strip-{i}.png" for i in range(4)]
+STRIPS = [f"samples/evaluate-strip-{i}.png" for i in range(2)]
+NUMERIC = 5  # exit code of a training whose loss is no longer a number
 SPEED_FRAMES, SPEED_ROUNDS = 600, 5
 SPEED_CLIP = ["digits=1", "image_size=32", "digit_size=24", "subpixel=true"]
 
 
 class Stopped(Exception):
+    pass
+
+
+class Diverged(Exception):
     pass
 
 
@@ -48,10 +53,14 @@ def call(arguments, log, threads):
         process = subprocess.Popen(command, stdout=lines, stderr=subprocess.STDOUT, start_new_session=True,
                                    env={**os.environ, "OMP_NUM_THREADS": str(threads)})
         running.add(process)
+        if stopping.is_set():  # asked for while it was being started
+            process.send_signal(signal.SIGINT)
         code = process.wait()
         running.discard(process)
     if stopping.is_set():
         raise Stopped
+    if code == NUMERIC:
+        raise Diverged
     if code != 0:
         raise SystemExit(f"error: {' '.join(command)} ended with {code}; its last lines, of {log}:\n"
                          + "".join(open(log).readlines()[-5:]))
@@ -98,9 +107,17 @@ class Plan:
 
     def best_lr(self, of):
         """The rate with the best PSNR over the shortest horizon on the validation clips."""
-        def score(row):
-            return json.load(open(self.records / row["row"] / "record.json"))["validation"]["psnr_f01"]
-        return max(self.sweep_rows(of), key=score)["lr"]
+        tried = {}
+        for row in self.sweep_rows(of):
+            if not self.has_record(row["row"]):
+                raise SystemExit(f"error: no record of {row['row']}, which chooses the learning rate of {of}; "
+                                 "tools/results.py without rows makes it")
+            validation = json.load(open(self.records / row["row"] / "record.json")).get("validation", {})
+            if validation.get("psnr_f01") is not None:
+                tried[row["lr"]] = validation["psnr_f01"]
+        if not tried:
+            raise SystemExit(f"error: {of} diverged with every learning rate of the plan")
+        return max(tried, key=tried.get)
 
     def data(self):
         return [f"data.images={MNIST_LINK}/train-images-idx3-ubyte.gz"] if MNIST_LINK.exists() else []
@@ -111,32 +128,48 @@ class Plan:
                 *row["set"], *self.data()]
 
     def make(self, row, runs):
-        """Trains and scores a row in runs/ROW, from where it was left."""
+        """Trains and scores a row in runs/ROW, from where it was left; what is known about it."""
         name, run = row["row"], runs / row["row"]
         log, threads = runs / f"{name}.log", self.options.threads
         train = self.train_arguments(row, run)
-        evaluate = ["evaluate", str(run)] + (["--weights", self.options.weights] if self.options.weights else [])
-        say(f"{name}: {' '.join(train)}")
-        call([*train, "--resume"], log, threads)
-        say(f"{name}: evaluate")
-        call(evaluate, log, threads)
+        self.check_unchanged(run, train)
+        evaluate = ["evaluate", str(run)]
         lr = next(text.split("=")[1] for text in train if text.startswith("train.lr="))
+        commands = [train, [*evaluate, "--weights", "$CONVSSM_WEIGHTS"] if self.options.weights else evaluate]
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"],
-                  "lr": float(lr), "commands": [f"convssm {' '.join(train)}", f"convssm evaluate {run}"],
+                  "lr": float(lr), "commands": [f"convssm --threads {threads} {' '.join(words)}" for words in commands],
                   "commit": commit(), "machine": machine(), "threads": threads}
+        say(f"{name}: {' '.join(train)}")
+        try:
+            call([*train, "--resume"], log, threads)
+        except Diverged:
+            if row["part"] != "sweep":
+                raise SystemExit(f"error: {name} diverged; see {log}")
+            return {**record, "diverged": True}
+        say(f"{name}: evaluate")
+        call(evaluate + (["--weights", self.options.weights] if self.options.weights else []), log, threads)
         if row["part"] == "sweep":
             record["validation"] = next(values for _, values in scores(run))
         return record
+
+    def check_unchanged(self, run, train):
+        """A run that was begun with other values must not go on under the name of these."""
+        begun, text = run.parent / f"{run.name}.arguments", " ".join(train)
+        if run.exists() and begun.exists() and begun.read_text() != text:
+            raise SystemExit(f"error: {run} was begun as\n  {begun.read_text()}\nand is now asked for as\n  {text}\n"
+                             "remove the folder to begin it anew")
+        begun.parent.mkdir(parents=True, exist_ok=True)
+        begun.write_text(text)
 
     def keep(self, record, run):
         """What the page cites. record.json comes last: with it the record is whole."""
         folder = self.records / record["row"]
         shutil.rmtree(folder, ignore_errors=True)
-        (folder / "samples").mkdir(parents=True)
-        for name in KEPT + ([] if record["part"] == "sweep" else STRIPS[:2]):
-            shutil.copy(run / name, folder / name)
-        if record["part"] == "sweep":
-            (folder / "samples").rmdir()
+        folder.mkdir(parents=True)
+        for name in KEPT + ([] if record["part"] == "sweep" else STRIPS):
+            if (run / name).exists() or not record.get("diverged"):
+                (folder / name).parent.mkdir(exist_ok=True)
+                shutil.copy(run / name, folder / name)
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
         say(f"{record['row']}: recorded in {folder}")
 
@@ -192,8 +225,12 @@ def scores(folder):
 
 
 def make_again(plan, names):
-    """The rows of these names from their config alone, and what they give beside what is recorded."""
+    """These rows from scratch (or from where a stop left them), and what they give beside what is recorded."""
     runs = Path("runs/again")
+    for name in names:
+        status = runs / name / "status.json"
+        if status.exists() and json.load(open(status)).get("state") == "finished":
+            shutil.rmtree(runs / name)
     in_parallel([plan.rows[name] for name in names], lambda row: plan.make(row, runs), plan.options.jobs)
     for name in names:
         recorded = dict(scores(plan.records / name)) if plan.has_record(name) else {}
@@ -207,7 +244,7 @@ def make_again(plan, names):
 def measure_speed(plan):
     """Frames per second of `convssm generate`, one clip after another, all models in turns, with all cores."""
     runs, cores = Path("runs/results"), os.cpu_count()
-    models = [row["row"] for row in plan.rows.values() if row["part"] == "table" and (runs / row["row"]).exists()]
+    models = [row["row"] for row in plan.rows.values() if row["part"] == "table" and (runs / row["row"]).exists() and plan.has_record(row["row"])]
     clip, log = Path("runs/context.npy"), runs / "speed.log"
     if not models:
         raise SystemExit("error: no trained run in runs/results; tools/results.py makes them")
@@ -236,8 +273,9 @@ def last_rate(log):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
-    parser.add_argument("--mnist", help="folder of the four IDX files; by default $MNIST or ../shared/assets/mnist; "
-                                        "without it the digits are drawn by the program")
+    parser.add_argument("--mnist", help="folder of the four IDX files; by default $MNIST or ../shared/assets/mnist")
+    parser.add_argument("--drawn", action="store_true", help="digits drawn by the program instead of MNIST; "
+                                                             "with --records elsewhere")
     parser.add_argument("--weights", help="folder of the metrics' weights; by default $CONVSSM_WEIGHTS or ../shared/assets/lpips")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows side by side (default: the cores)")
     parser.add_argument("--threads", type=int, default=1, help="of each row (default 1)")
@@ -251,15 +289,16 @@ def first_folder(*candidates):
     return next((str(Path(path).resolve()) for path in candidates if path and Path(path).is_dir()), None)
 
 
-def link_mnist(folder):
+def link_mnist(folder, drawn):
     """The records then name a path that says nothing of this machine."""
     MNIST_LINK.parent.mkdir(exist_ok=True)
     if MNIST_LINK.is_symlink():
         MNIST_LINK.unlink()
-    if folder:
+    if folder and not MNIST_LINK.exists():
         MNIST_LINK.symlink_to(folder)
-    else:
-        say("no MNIST found (--mnist): the digits are drawn, and the numbers will not be those of docs/results.md")
+    elif not folder and not drawn:
+        raise SystemExit("error: no MNIST found; name the folder of its IDX files with --mnist, or say --drawn for digits "
+                         "drawn by the program, whose numbers are not those of docs/results.md")
 
 
 def main():
@@ -276,15 +315,18 @@ def main():
         return
     if not Path(PROGRAM).exists():
         raise SystemExit(f"error: {PROGRAM} is not there; `make build` makes it")
-    link_mnist(first_folder(options.mnist, os.environ.get("MNIST"), "../shared/assets/mnist"))
+    link_mnist(first_folder(options.mnist, os.environ.get("MNIST"), "../shared/assets/mnist"), options.drawn)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
-    if options.speed:
-        measure_speed(plan)
-    elif options.rows:
-        make_again(plan, options.rows)
-    else:
-        make_missing(plan)
+    try:
+        if options.speed:
+            measure_speed(plan)
+        elif options.rows:
+            make_again(plan, options.rows)
+        else:
+            make_missing(plan)
+    except Stopped:
+        raise SystemExit("stopped")
 
 
 if __name__ == "__main__":
