@@ -189,9 +189,8 @@ void add_generate(CLI::App& app) {
       "Examples:\n  convssm generate runs/demo --context clip.npy --frames 1200 --out future.gif\n"
       "  convssm generate runs/demo --context clip.npy --frames 100 --out a.npy --save-state s.safetensors\n"
       "  convssm generate runs/demo --state s.safetensors --frames 100 --out b.npy\n"
-      "A recording to try with, and a model that is there already:\n"
+      "A recording to try with:\n"
       "  convssm data make clip.npy digits=1 image_size=32 digit_size=16 step=0.1 --split test --clips 1 --frames 25\n"
-      "  convssm generate pretrained/moving-mnist-convs5 --context clip.npy --frames 600 --out future.gif\n"
       "The frames of a forecast need no ground truth; a context of one frame is enough.");
   command->callback([c] { run_generate(*c); });
 }

@@ -112,7 +112,9 @@ class MovingMnist : public Dataset {
     const int64_t side = options_.image_size, room = side - digit.size;
     for (const Offset& offset : bouncing_path(x, y, angle, options_.step, room, frames)) {
       float* corner = video + offset.top * side + offset.left;
-      const Digit shown = options_.subpixel ? shifted(digit, offset.down, offset.right) : digit;
+      Digit between;
+      if (options_.subpixel) between = shifted(digit, offset.down, offset.right);
+      const Digit& shown = options_.subpixel ? between : digit;
       const uint8_t* ink = shown.pixels.data();
       for (int64_t row = 0; row < std::min(shown.size, side - offset.top); ++row) {
         for (int64_t column = 0; column < std::min(shown.size, side - offset.left); ++column) {

@@ -123,7 +123,7 @@ std::string make_command(const json& data) {
   std::string options;
   for (const auto& [key, value] : data.items()) {
     bool shape = false;
-    for (const char* known : {"digits", "image_size", "digit_size", "step"}) shape = shape || key == known;
+    for (const char* known : {"digits", "image_size", "digit_size", "step", "subpixel"}) shape = shape || key == known;
     if (shape) options += fmt::format(" {}={}", key, plain(value));
   }
   return fmt::format("    convssm data make clip.npy{} --split test --clips 1 --frames 25\n", options);

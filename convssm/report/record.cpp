@@ -146,8 +146,9 @@ std::vector<Record> only_rows(const std::vector<Record>& records, const std::vec
   }
   std::vector<Record> chosen;
   const auto named = [&](const std::string& row) { return std::find(names.begin(), names.end(), row) != names.end(); };
-  std::copy_if(records.begin(), records.end(), std::back_inserter(chosen),
-               [&](const Record& record) { return names.empty() || named(record.row) || named(record.of); });
+  std::copy_if(records.begin(), records.end(), std::back_inserter(chosen), [&](const Record& record) {
+    return names.empty() || named(record.row) || (record.part == "seed" && named(record.of));
+  });
   return chosen;
 }
 
