@@ -41,7 +41,7 @@ performance: build ## measure everything (about 15 minutes) and fill docs/perfor
 results: ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
 	tools/setup.sh --results
 	$(MAKE) --no-print-directory build
-	tools/results.py $(ROW)
+	python3 tools/results $(ROW)
 	$(if $(ROW),,build/release/bin/convssm results results --page docs/results.md --page README.md --pictures docs)
 
 asan: ## base/, io/ and report/ tests under AddressSanitizer and UndefinedBehaviorSanitizer

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that convssm needs and makes OpenBLAS the BLAS in use.
 # Prints nothing and needs no rights when nothing is missing.
-#   tools/setup.sh [--fuzz] [--tidy] [--results]     also clang for the fuzzers, clang-tidy, Python for tools/results.py
+#   tools/setup.sh [--fuzz] [--tidy] [--results]     also clang for the fuzzers, clang-tidy, Python for tools/results
 set -euo pipefail
 
 packages=(

@@ -1,0 +1,74 @@
+"""What results/plan.json asks for, what the records already hold, and what can be made next."""
+import json
+from pathlib import Path
+
+
+def scores(folder):
+    """(frames, {metric: mean}) of the model for each horizon of a scored run."""
+    metrics = json.load(open(folder / "metrics.json"))
+    for horizon in metrics["horizons"]:
+        model = horizon["rows"][0]
+        yield horizon["frames"], {name: model[name]["mean"] for name in metrics["protocol"]["metrics"] if model.get(name)}
+
+
+class Plan:
+    def __init__(self, path, records):
+        plan = json.load(open(path))
+        self.sweep, self.records = plan["sweep"], records
+        self.rows = {}
+        for place, row in enumerate(plan["rows"]):
+            settings = list(row.get("set", []))
+            if row["part"] == "ablation":
+                row["of"] = plan["ablation"]["of"]
+                settings = plan["ablation"]["set"] + settings
+            self.rows[row["row"]] = {"of": row["row"], **row, "set": settings, "place": place}
+
+    def record(self, name):
+        """What is known about a finished row, or nothing."""
+        path = self.records / name / "record.json"
+        return json.load(open(path)) if path.exists() else None
+
+    def models(self):
+        return [name for name, row in self.rows.items() if row["part"] == "table"]
+
+    def sweep_row(self, of, lr):
+        """A short run that helps to choose the learning rate of a model. It trains and is judged on other clips."""
+        place = 1000 + 10 * self.rows[of]["place"] + (self.sweep["lr"] + self.sweep["beyond"]).index(lr)
+        return {"row": f"sweep_{of}_{lr}", "label": f"{self.rows[of]['label']}, lr {lr}", "part": "sweep", "of": of,
+                "lr": lr, "place": place, "set": self.sweep["set"]}
+
+    def rates(self, of):
+        """The learning rates to try, each with its PSNR over the shortest horizon: None as long as it has no record.
+
+        Those of the paper, then the ones beyond them for as long as the highest is the best.
+        """
+        tried = {lr: self.validation(of, lr) for lr in self.sweep["lr"]}
+        for lr in self.sweep["beyond"]:
+            if None in tried.values() or max(tried, key=tried.get) != list(tried)[-1]:
+                break
+            tried[lr] = self.validation(of, lr)
+        return tried
+
+    def validation(self, of, lr):
+        record = self.record(self.sweep_row(of, lr)["row"])
+        if record is None:
+            return None
+        return record.get("validation", {}).get("psnr_f01", float("-inf"))  # nothing of one that diverged
+
+    def best_rate(self, of):
+        """The rate that the records choose, None as long as some are missing."""
+        tried = self.rates(of)
+        if None in tried.values():
+            return None
+        if max(tried.values()) == float("-inf"):
+            raise SystemExit(f"error: {of} diverged with every learning rate of the plan")
+        return max(tried, key=tried.get)
+
+    def makeable(self):
+        """The rows without a record that can be made now, in the order they are wanted."""
+        for name, row in self.rows.items():
+            for lr, value in self.rates(row["of"]).items():
+                if value is None:
+                    yield self.sweep_row(row["of"], lr)
+            if not self.record(name) and self.best_rate(row["of"]):
+                yield row

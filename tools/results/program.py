@@ -1,0 +1,67 @@
+"""Runs the program, so that a signal reaches what runs and nothing is lost."""
+import datetime, os, platform, signal, subprocess, threading
+
+NUMERIC = 5  # exit code of a training whose loss is no longer a number
+
+
+class Stopped(Exception):
+    """Asked to stop; what was running has saved."""
+
+
+class Diverged(Exception):
+    """The loss of a training is no longer a number."""
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+        self.stopping = threading.Event()
+        self.running = set()
+
+    def stop(self, *_):
+        self.stopping.set()
+        for process in list(self.running):
+            process.send_signal(signal.SIGINT)
+
+    def call(self, arguments, log, threads):
+        """Its lines go to the end of a log."""
+        if self.stopping.is_set():
+            raise Stopped
+        command = [self.path, "--threads", str(threads), *arguments]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "a") as lines:
+            lines.write(f"$ {' '.join(command)}\n")
+            lines.flush()
+            process = subprocess.Popen(command, stdout=lines, stderr=subprocess.STDOUT, start_new_session=True,
+                                       env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+            self.running.add(process)
+            if self.stopping.is_set():  # asked for while it was being started
+                process.send_signal(signal.SIGINT)
+            code = process.wait()
+            self.running.discard(process)
+        if self.stopping.is_set():
+            raise Stopped
+        if code == NUMERIC:
+            raise Diverged
+        if code != 0:
+            raise SystemExit(f"error: {' '.join(command)} ended with {code}; its last lines, of {log}:\n"
+                             + "".join(open(log).readlines()[-5:]))
+
+
+say_lock = threading.Lock()
+
+
+def say(text):
+    with say_lock:
+        print(f"{datetime.datetime.now():%H:%M:%S} {text}", flush=True)
+
+
+def machine():
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    memory = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemTotal"))
+    return f"{cpu}, {os.cpu_count()} cores, {memory / 2**20:.0f} GiB, {platform.machine()}"
+
+
+def commit():
+    text = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True)
+    return text.stdout.strip() or "unknown"

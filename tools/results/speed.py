@@ -1,0 +1,41 @@
+"""Frames per second of `convssm generate`, all models in turns."""
+import json, os, statistics
+from pathlib import Path
+
+from program import commit, machine
+
+FRAMES, ROUNDS = 600, 5
+CLIP = ["digits=1", "image_size=32", "digit_size=24", "subpixel=true"]
+
+
+def measure(plan, program, runs):
+    """One clip after another with all cores; needs a machine with nothing else to do."""
+    models = [name for name in plan.models() if plan.record(name) and (runs / name).exists()]
+    if not models:
+        raise SystemExit(f"error: no trained run in {runs}; `make results` makes them")
+    cores, clip, log = os.cpu_count(), runs / "context.npy", runs / "speed.log"
+    program.call(["data", "make", str(clip), *CLIP, "--clips", "1", "--frames", "25", "--split", "test", "--force"], log, cores)
+    rates = {name: [] for name in models}
+    for _ in range(ROUNDS):
+        for name in models:
+            program.call(["generate", str(runs / name), "--context", str(clip), "--frames", str(FRAMES), "--out",
+                          str(runs / "speed.npy"), "--force"], log, cores)
+            rates[name].append(last_rate(log))
+    for name, rounds in rates.items():
+        value = {"frames_per_second": statistics.median(rounds), "rounds": rounds, "frames": FRAMES,
+                 "threads": cores, "machine": machine(), "commit": commit()}
+        (plan.records / name / "speed.json").write_text(json.dumps(value, indent=1) + "\n")
+        print(f"{name:<20} {value['frames_per_second']:8.0f} frames/s  ({min(rounds):.0f} to {max(rounds):.0f})")
+
+
+def last_rate(log):
+    """Of a line such as "generate: 600 in 2.1s, 290.1/s, frames" or with 1.29k/s."""
+    line = [line for line in open(log) if line.startswith(f"generate: {FRAMES} in ")][-1]
+    rate = line.split("/s")[0].split(", ")[-1]
+    return float(rate[:-1]) * 1000 if rate.endswith("k") else float(rate)
+
+
+def missing(plan, runs):
+    """Whether a trained model has no speed yet."""
+    return any(plan.record(name) and (runs / name).exists() and not (plan.records / name / "speed.json").exists()
+               for name in plan.models())
