@@ -1,6 +1,5 @@
 """What results/plan.json asks for, what the records already hold, and what can be made next."""
-import json
-from pathlib import Path
+import json, statistics
 
 
 def scores(folder):
@@ -9,6 +8,13 @@ def scores(folder):
     for horizon in metrics["horizons"]:
         model = horizon["rows"][0]
         yield horizon["frames"], {name: model[name]["mean"] for name in metrics["protocol"]["metrics"] if model.get(name)}
+
+
+def first_psnr(folder, frames):
+    """The PSNR of the model over the first frames it generates."""
+    metrics = json.load(open(folder / "metrics.json"))
+    model = metrics["horizons"][0]["rows"][0]["name"]
+    return statistics.mean(metrics["curves"]["psnr_f01"][model][:frames])
 
 
 class Plan:
@@ -38,7 +44,7 @@ class Plan:
                 "lr": lr, "place": place, "set": self.sweep["set"]}
 
     def rates(self, of):
-        """The learning rates to try, each with its PSNR over the shortest horizon: None as long as it has no record.
+        """The learning rates to try, each with the PSNR of its first forecasts: None as long as it has no record.
 
         Those of the paper, then the ones beyond them for as long as the highest is the best.
         """

@@ -56,11 +56,9 @@ class Maker:
         begun.parent.mkdir(parents=True, exist_ok=True)
         begun.write_text(text)
 
-    def keep(self, row, record, validation):
+    def keep(self, row, record):
         """What the page cites. record.json comes last: with it the record is whole."""
         run, folder = self.runs / row["row"], self.plan.records / row["row"]
-        if validation:
-            record["validation"] = validation
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name in KEPT + ([] if row["part"] == "sweep" else STRIPS) + (TIMING if row.get("timing") else []):
