@@ -38,8 +38,7 @@ performance: build ## measure everything (about 15 minutes) and fill docs/perfor
 	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
 	build/release/bin/convssm bench --page docs/performance.md --from docs/performance.json,docs/performance_cost.json
 
-results: ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
-	tools/setup.sh --results
+results: setup ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
 	$(MAKE) --no-print-directory build
 	python3 tools/results $(ROW)
 	$(if $(ROW),,build/release/bin/convssm results results --page docs/results.md --page README.md --pictures docs)

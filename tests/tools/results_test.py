@@ -1,0 +1,117 @@
+"""The driver of the results, tools/results, with a program that only leaves the files of a run."""
+import json, os, shutil, signal, subprocess, sys, tempfile, time, unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+
+PLAN = {
+    "sweep": {"lr": ["1e-4", "5e-4", "1e-3"], "beyond": ["3e-3", "1e-2"], "judged_frames": 2, "set": ["train.steps=3"]},
+    "ablation": {"of": "a", "set": ["train.steps=5"]},
+    "rows": [{"row": "a", "label": "A", "part": "table", "timing": True},
+             {"row": "b", "label": "B", "part": "table"},
+             {"row": "a_seed2", "label": "A", "part": "seed", "of": "a", "set": ["seed=2"]},
+             {"row": "small", "label": "small A", "part": "ablation", "set": ["model.core.kernel_b=1"]}],
+}
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+        shutil.copytree(SOURCE / "tools/results", self.root / "tools/results")
+        (self.root / "results").mkdir()
+        self.write_plan(PLAN)
+
+    def write_plan(self, plan):
+        (self.root / "results/plan.json").write_text(json.dumps(plan))
+
+    def start(self, *arguments, **environment):
+        # From elsewhere: it finds the project by its own place.
+        return subprocess.Popen([sys.executable, str(self.root / "tools/results"), "--program",
+                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", *arguments], cwd="/", text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment})
+
+    def run_driver(self, *arguments, code=0, **environment):
+        process = self.start(*arguments, **environment)
+        output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, output)
+        return output
+
+    def calls(self):
+        path = self.root / "calls.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    def record(self, row):
+        return json.loads((self.root / "results" / row / "record.json").read_text())
+
+    def test_makes_every_row_with_the_best_rate(self):
+        self.run_driver()
+        for row in ("a", "b", "a_seed2", "small"):
+            self.assertEqual(self.record(row)["lr"], 3e-3)
+            for name in ("config.yaml", "log.jsonl", "status.json", "metrics.json", "samples/evaluate-strip-1.png"):
+                self.assertTrue((self.root / "results" / row / name).exists(), name)
+        self.assertEqual(self.record("sweep_b_1e-3")["validation"], {"psnr_f01": 22})
+        self.assertTrue(self.record("sweep_b_1e-2")["diverged"])
+        self.assertTrue((self.root / "results/a/timing_rates.png").exists())
+        self.assertFalse((self.root / "results/b/timing.json").exists())
+        speed = json.loads((self.root / "results/b/speed.json").read_text())
+        self.assertEqual((speed["frames_per_second"], len(speed["rounds"])), (1200, 5))
+        small = next(line for line in self.calls() if line.startswith("train") and "runs/results/small" in line)
+        self.assertIn("configs/laptop/a.yaml --run runs/results/small train.lr=3e-3 train.steps=5 model.core.kernel_b=1", small)
+
+    def test_rates_beyond_are_tried_only_behind_the_best(self):
+        self.write_plan({**PLAN, "sweep": {**PLAN["sweep"], "lr": ["1e-4", "3e-3", "1e-3"], "beyond": ["5e-4"]}})
+        self.run_driver()
+        self.assertEqual(self.record("a")["lr"], 3e-3)
+        self.assertFalse((self.root / "results/sweep_a_5e-4").exists())
+
+    def test_what_has_a_record_is_not_made_again(self):
+        self.run_driver()
+        self.calls()
+        self.run_driver()
+        self.assertEqual(self.calls(), [])
+        shutil.rmtree(self.root / "results/a_seed2")
+        self.run_driver()
+        self.assertEqual([line.split()[0] for line in self.calls()], ["train", "evaluate"])
+
+    def test_a_stop_loses_nothing(self):
+        process = self.start("--jobs", "2", STAND_IN_WAITS="1")
+        for _ in range(300):
+            if len(list(self.root.glob("runs/results/*/waits"))) == 2:
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("the same command goes on", output)
+        self.assertEqual(list(self.root.glob("results/*/record.json")), [])
+        self.run_driver()
+        self.assertTrue(self.record("b"))
+
+    def test_a_changed_plan_does_not_go_on_under_the_old_name(self):
+        self.run_driver()
+        shutil.rmtree(self.root / "results/small")
+        self.write_plan({**PLAN, "ablation": {"of": "a", "set": ["train.steps=6"]}})
+        self.assertIn("was begun as", self.run_driver(code=1))
+
+    def test_one_row_again_beside_its_record(self):
+        self.assertIn("have no records", self.run_driver("a", code=1))
+        self.run_driver()
+        self.calls()
+        output = self.run_driver("a")
+        self.assertIn("psnr_f01         23.0000   recorded   23.0000", output)
+        self.assertIn("train configs/laptop/a.yaml --run runs/again/a train.lr=3e-3 --resume", self.calls())
+        self.assertIn("no row c; there are a, b, a_seed2, small", self.run_driver("c", code=1))
+        self.assertEqual(self.run_driver("--list").count("recorded"), 4)
+
+    def test_needs_mnist_or_the_word_that_it_does_not(self):
+        process = subprocess.run([sys.executable, str(self.root / "tools/results"), "--program", "/bin/true"],
+                                 capture_output=True, text=True, env={**os.environ, "MNIST": "/nowhere"})
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("no MNIST found", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Takes the place of the program in tests: leaves the files of a run, and says what it was asked for in calls.txt."""
+import json, os, signal, sys, time
+from pathlib import Path
+
+RATES = {"1e-4": 20, "5e-4": 21, "1e-3": 22, "3e-3": 23, "1e-2": None}  # PSNR of a run with it; None: it diverges
+
+
+def value_of(words, key):
+    return next((word.split("=", 1)[1] for word in words if word.startswith(key + "=")), None)
+
+
+def train(words):
+    run = Path(words[words.index("--run") + 1])
+    rate = value_of(words, "train.lr")
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "config.yaml").write_text(f"lr: {rate}\n")
+    (run / "log.jsonl").write_text("{}\n")
+    if RATES[rate] is None:
+        return 5
+    if os.environ.get("STAND_IN_WAITS"):
+        signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+        (run / "waits").write_text("")
+        time.sleep(60)
+    (run / "status.json").write_text('{"state": "finished"}\n')
+    return 0
+
+
+def evaluate(words):
+    run = Path(words[1])
+    if "--timing" in words:
+        for name in ("timing.json", "timing_rates.png", "timing_dropped.png"):
+            (run / name).write_text("{}")
+        return 0
+    psnr = RATES[(run / "config.yaml").read_text().split()[1]]
+    metrics = {"protocol": {"metrics": {"psnr_f01": {}}},
+               "horizons": [{"frames": 4, "rows": [{"name": "core", "psnr_f01": {"mean": psnr}}]}],
+               "curves": {"psnr_f01": {"core": [psnr + 1, psnr - 1, 0, 0]}}}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    (run / "samples").mkdir(exist_ok=True)
+    for i in range(2):
+        (run / f"samples/evaluate-strip-{i}.png").write_text("")
+    return 0
+
+
+def main():
+    words = sys.argv[3:]  # behind --threads N
+    with open("calls.txt", "a") as calls:
+        calls.write(" ".join(words) + "\n")
+    if words[0] == "train":
+        return train(words)
+    if words[0] == "evaluate":
+        return evaluate(words)
+    if words[0] == "generate":
+        print("generate: 600 in 0.5s, 1.2k/s, frames")
+    return 0
+
+
+sys.exit(main())
