@@ -20,7 +20,7 @@ class Maker:
         if not lr:
             raise SystemExit(f"error: the runs that choose the learning rate of {row['of']} have no records; "
                              "`make results` without a row makes them")
-        data = [f"data.images={MNIST}"] if MNIST.exists() else []
+        data = [f"data.images={MNIST}"] if MNIST.exists() and not row.get("drawn") else []
         return float(lr), ["train", str(CONFIGS / f"{row['of']}.yaml"), "--run", str(self.runs / row["row"]),
                            f"train.lr={lr}", *row["set"], *data]
 
