@@ -10,6 +10,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/folder.h"
 #include "convssm/base/log.h"
+#include "convssm/base/spacing.h"
 #include "convssm/cli/demo_config.h"
 #include "convssm/cli/evaluate.h"
 #include "convssm/cli/exit_status.h"
@@ -33,7 +34,7 @@ constexpr int64_t kScale = 3, kMoments = 20;
 
 struct DemoCommand {
   std::string out = "out/demo";
-  std::string pretrained = find_pretrained("moving-mnist-convs5");
+  std::string pretrained = find_pretrained("moving-digits-convs5");
   int64_t frames = 600;
   std::vector<std::string> overrides;
 };
@@ -97,7 +98,7 @@ void save_panels(const std::vector<Panel>& panels, int64_t context, const std::s
     return report::label_picture(names, line, width);
   };
   data::save_table_gif({{videos}, kScale, heading}, base + ".gif");
-  io::write_png(base + ".png", data::strip_picture(futures, data::evenly_spaced(futures[0].size(0), kMoments), 2));
+  io::write_png(base + ".png", data::strip_picture(futures, evenly_spaced(futures[0].size(0), kMoments), 2));
 }
 
 // Truth and forecasts after the same frames of a test clip, as a user's recording would be. False if it was stopped.

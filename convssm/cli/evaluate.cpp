@@ -66,6 +66,9 @@ void run_evaluate(const EvaluateCommand& command) {
   check_frames(loaded, dataset->format());
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
+  if (command.timing && !command.weights.empty()) {
+    fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
+  }
   if (command.timing) return run_timing(loaded, config, out);
   const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   make_folder(out + "/samples");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "convssm/base/spacing.h"
 #include "convssm/data/picture.h"
 #include "convssm/io/gif.h"
 #include "convssm/ops/check.h"

@@ -68,13 +68,6 @@ io::Image strip_picture(const std::vector<at::Tensor>& videos, const std::vector
   return table_picture(rows);
 }
 
-std::vector<int64_t> evenly_spaced(int64_t frames, int64_t count) {
-  std::vector<int64_t> picks;
-  const int64_t n = std::min(frames, count);
-  for (int64_t i = 0; i < n; ++i) picks.push_back(n == 1 ? 0 : i * (frames - 1) / (n - 1));
-  return picks;
-}
-
 int64_t friendly_scale(int64_t width) { return std::clamp<int64_t>(64 / std::max<int64_t>(width, 1), 1, 8); }
 
 }  // namespace convssm::data

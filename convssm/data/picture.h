@@ -23,9 +23,6 @@ io::Image stack_pictures(const io::Image& above, const io::Image& below);
 // Videos [T,C,H,W] of the same length, one row each, at the given frames.
 io::Image strip_picture(const std::vector<at::Tensor>& videos, const std::vector<int64_t>& frames, int64_t scale = 1);
 
-// At most `count` of 0 .. frames-1, evenly spaced, the first and the last among them.
-std::vector<int64_t> evenly_spaced(int64_t frames, int64_t count);
-
 // The enlargement that brings frames of this width near 64 pixels.
 int64_t friendly_scale(int64_t width);
 

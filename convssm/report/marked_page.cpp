@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "convssm/base/error.h"
+#include "convssm/base/read_file.h"
 
 namespace convssm::report {
 
@@ -30,9 +28,9 @@ std::string fill_blocks(const std::string& text, const std::string& prefix, cons
 }
 
 std::string read_page(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) fail_io(fmt::format("cannot open the page {}; it is filled in its place and must be there", path));
-  return {std::istreambuf_iterator<char>(in), {}};
+  const auto text = read_file(path);
+  if (!text) fail_io(fmt::format("cannot open the page {}; it is filled in its place and must be there", path));
+  return *text;
 }
 
 }  // namespace convssm::report

@@ -7,6 +7,7 @@
 
 #include "convssm/base/progress.h"
 #include "convssm/io/yaml.h"
+#include "convssm/report/markdown.h"
 #include "convssm/report/numbers.h"
 #include "convssm/report/sections.h"
 
@@ -19,7 +20,7 @@ using nlohmann::json;
 struct Card {
   std::string name;  // as the commands call the folder
   RunFolder folder;
-  json config = json::object(), record = json::object();
+  json config = json::object(), about = json::object();
   bool has_context = false;
 
   json at(const json& object, const char* pointer) const {
@@ -34,7 +35,7 @@ Card read_card(const std::string& path) {
   card.name = clean.is_absolute() ? clean.filename().string() : clean.generic_string();
   card.folder = read_run_folder(path, 0);
   if (!card.folder.config.empty()) card.config = io::parse_yaml(card.folder.config, path + "/config.yaml");
-  if (fs::exists(path + "/record.json")) card.record = io::read_yaml(path + "/record.json");  // JSON is YAML
+  if (fs::exists(path + "/export.json")) card.about = io::read_yaml(path + "/export.json");  // JSON is YAML
   card.has_context = fs::exists(path + "/context.npy");
   return card;
 }
@@ -52,10 +53,12 @@ std::string data_text(const json& data) {
 }
 
 std::string facts(const Card& card) {
-  const auto row = [](const char* what, const std::string& value) { return fmt::format("| {} | {} |\n", what, value); };
+  const auto row = [](const char* what, const std::string& value) {
+    return markdown_row({what, markdown_text(value)});
+  };
   const json& status = card.folder.status;
-  const json frames = card.at(card.record, "/frames"), train = card.at(card.config, "/train");
-  std::string out = "| | |\n|---|---|\n";
+  const json frames = card.at(card.about, "/frames"), train = card.at(card.config, "/train");
+  std::string out = markdown_head({"", ""}, true);
   if (card.config.contains("data")) out += row("data", data_text(card.config["data"]));
   if (frames.is_object()) {
     out +=
@@ -64,16 +67,16 @@ std::string facts(const Card& card) {
                                   short_number(frames.value("low", 0.0)), short_number(frames.value("high", 0.0))));
   }
   if (status.contains("parameters")) out += row("parameters", whole(status["parameters"]));
-  std::string training = fmt::format("{} steps", whole(card.at(card.record, "/step")));
+  std::string training = fmt::format("{} steps", whole(card.at(card.about, "/step")));
   if (train.is_object() && train.contains("batch") && train.contains("frames")) {
     training += fmt::format(" of {} clips of {} frames", plain(train["batch"]), plain(train["frames"]));
   }
   const auto seconds = number_at(status, "seconds");
-  if (seconds && status.value("step", json()) == card.record.value("step", json(-1))) {
+  if (seconds && status.value("step", json()) == card.about.value("step", json(-1))) {
     training += ", " + format_duration(*seconds);
   }
   out += row("training", training);
-  const json bytes = card.at(card.record, "/weights/bytes"), checksum = card.at(card.record, "/weights/checksum");
+  const json bytes = card.at(card.about, "/weights/bytes"), checksum = card.at(card.about, "/weights/checksum");
   if (bytes.is_number()) {
     out += row("weights", fmt::format("`model.safetensors`, {:.2f} MB, float32, checksum {}", bytes.get<double>() / 1e6,
                                       plain(checksum)));
@@ -97,22 +100,21 @@ std::string scores(const Card& card) {
     if (value.is_object()) metrics.push_back(key);
   }
   metrics = in_usual_order(metrics);
-  std::string head = "| frames ahead | forecast |", line = "|---|---|";
+  Cells heads = {"forecast", "frames ahead"};
   for (const std::string& metric : metrics) {
     const int better = metric_style(metric).better;
-    head += fmt::format(" {}{} |", metric, better > 0 ? " ↑" : better < 0 ? " ↓" : "");
-    line += "---|";
+    heads.push_back(fmt::format("{}{}", metric, better > 0 ? " ↑" : better < 0 ? " ↓" : ""));
   }
   std::string out = fmt::format(
       "\n## Scores\n\n{} test clips, {} frames of context; mean ± spread between chunks of {} clips, by `convssm "
-      "evaluate` (`metrics.json`).\n\n{}\n{}\n",
+      "evaluate` (`metrics.json`).\n\n{}",
       whole(protocol.value("samples", json())), whole(protocol.value("context", json())),
-      whole(protocol.value("chunk", json())), head, line);
+      whole(protocol.value("chunk", json())), markdown_head(heads));
   for (const json& horizon : horizons) {
     for (const json& row : horizon["rows"]) {
-      out += fmt::format("| {} | {} |", plain(horizon["frames"]), text_at(row, "name"));
-      for (const std::string& metric : metrics) out += " " + score(row, metric) + " |";
-      out += "\n";
+      Cells cells = {markdown_text(text_at(row, "name")), plain(horizon["frames"])};
+      for (const std::string& metric : metrics) cells.push_back(score(row, metric));
+      out += markdown_row(cells);
     }
   }
   return out;
@@ -133,16 +135,16 @@ std::string usage(const Card& card) {
   const json data = card.at(card.config, "/data");
   const bool digits = data.is_object() && data.value("name", "") == "moving-mnist";
   const std::string context = card.has_context ? card.name + "/context.npy" : "clip.npy";
-  std::string out = fmt::format("\n## Use\n\n    convssm generate {} --context {} --frames 600 --out future.gif\n",
-                                card.name, context);
+  std::string out = "\n## Use\n\n";
   if (digits) out += make_command(data);
+  out += fmt::format("    convssm generate {} --context {} --frames 600 --out future.gif\n", card.name, context);
   std::string places;
   for (const char* key : {"images", "test_images", "path"}) {
     if (data.is_object() && data.contains(key)) places += fmt::format(" data.{}={}", key, plain(data[key]));
   }
   out += fmt::format("    convssm evaluate {}{} --out scores\n\n", card.name, places);
   if (card.has_context) out += "`context.npy` holds the first frames of the first test clip. ";
-  if (digits) out += "The second command makes another one, of a drawn digit. ";
+  if (digits) out += "The first command makes another one, of a drawn digit. ";
   out += places.empty() ? "" : "The last one needs the data, at the paths that it names. ";
   return out + "`config.yaml` is how the model was trained, `log.jsonl` how that went.\n";
 }
@@ -154,7 +156,7 @@ std::string model_card(const std::string& folder, const std::string& licence) {
   const std::string about = text_at(card.folder.status, "model");
   return fmt::format("# {}\n\nA {}, trained by convssm {}. It sees the first frames of a clip and goes on alone.\n\n",
                      fs::path(card.name).filename().string(), about.empty() ? "model" : about,
-                     plain(card.record.value("version", json("?")))) +
+                     plain(card.about.value("version", json("?")))) +
          facts(card) + scores(card) + usage(card) +
          fmt::format("\nLicence of the weights: {}.\n", licence.empty() ? "not stated" : licence);
 }

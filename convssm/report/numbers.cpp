@@ -37,6 +37,10 @@ std::string scientific(double value) {
 
 }  // namespace
 
+size_t letters(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 std::string compact(double value) {
   if (!std::isfinite(value)) return "–";
   Unit unit = unit_of(std::abs(value));

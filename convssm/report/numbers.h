@@ -15,6 +15,9 @@ std::string grouped(int64_t value);
 // Four significant digits: 0.01234 -> "0.01234", 123456 -> "123456", 3e-5 -> "3e-05"; what is not finite is a dash.
 std::string short_number(double value);
 
+// The characters of a text in UTF-8.
+size_t letters(const std::string& text);
+
 // The label of an axis value when labels are `step` apart: just enough decimals, k and M for large values.
 std::string tick_label(double value, double step);
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "convssm/base/error.h"
+#include "convssm/report/numbers.h"
 
 namespace convssm::report {
 namespace {
@@ -84,10 +85,6 @@ io::Image rasterize(const std::string& svg, int width, int height) {
   return image;
 }
 
-double text_width(const std::string& text) {
-  double count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-  return kLetter * count;
-}
+double text_width(const std::string& text) { return kLetter * static_cast<double>(letters(text)); }
 
 }  // namespace convssm::report

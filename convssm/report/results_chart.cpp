@@ -20,22 +20,25 @@ std::vector<Point> running_mean(const std::vector<Point>& points) {
   std::vector<Point> out = points;
   for (size_t i = 0; i < points.size(); ++i) {
     const size_t reach = std::min(kReach, i), last = std::min(i + reach, points.size() - 1);
-    double sum = 0;
-    for (size_t k = i - reach; k <= last; ++k) sum += points[k].y;
-    out[i].y = sum / static_cast<double>(last - (i - reach) + 1);
+    double sum = 0, count = 0;
+    for (size_t k = i - reach; k <= last; ++k) {
+      if (std::isfinite(points[k].y)) sum += points[k].y, ++count;
+    }
+    if (std::isfinite(points[i].y)) out[i].y = sum / count;  // a gap stays one
   }
   return out;
 }
 
+// Over the frames that all seeds have.
 std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
   std::vector<Point> sum;
   double count = 0;
   for (const Record* record : row.seeds) {
     const std::string name = row.trivial ? row.forecaster : model_forecast(record->metrics);
     const auto points = score_curve(record->metrics, name, metric);
-    if (points.empty() || (count > 0 && points.size() != sum.size())) continue;
-    if (count == 0) sum.assign(points.size(), {0, 0});
-    for (size_t i = 0; i < points.size(); ++i) sum[i] = {points[i].x, sum[i].y + points[i].y};
+    if (points.empty()) continue;
+    sum.resize(count == 0 ? points.size() : std::min(sum.size(), points.size()), {0, 0});
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] = {points[i].x, sum[i].y + points[i].y};
     ++count;
   }
   for (Point& point : sum) point.y /= count;

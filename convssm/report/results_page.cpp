@@ -7,11 +7,13 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/read_file.h"
 #include "convssm/report/marked_page.h"
 #include "convssm/report/picture.h"
 #include "convssm/report/plot.h"
 #include "convssm/report/results.h"
 #include "convssm/report/strips.h"
+#include "convssm/report/timing.h"
 
 namespace convssm::report {
 namespace {
@@ -89,7 +91,8 @@ class ResultsPage {
 
   std::string timing() {
     for (const Record& record : records_) {
-      std::string out;
+      const auto text = read_file(record.folder + "/timing.json");
+      std::string out = text ? timing_markdown(nlohmann::json::parse(*text)) : "";
       for (const char* name : {"timing_rates", "timing_dropped"}) {
         const std::string file = fmt::format("{}/{}.png", record.folder, name);
         if (!fs::is_regular_file(file)) continue;

@@ -99,17 +99,8 @@ std::string seeds_block(const std::vector<Record>& records) {
 }
 
 std::string ablations_block(const std::vector<Record>& records) {
-  const auto changed = model_rows(records, "ablation");
-  if (changed.empty()) return "";
-  std::vector<ResultRow> rows;
-  for (const ResultRow& row : model_rows(records, "table")) {
-    for (const ResultRow& other : changed) {
-      if (other.seeds[0]->of != row.seeds[0]->row) continue;
-      rows.push_back(row);
-      break;
-    }
-  }
-  rows = joined(rows, changed);
+  const auto rows = model_rows(records, "ablation");
+  if (rows.empty()) return "";
   std::vector<Column> columns;
   for (Column& column : cost_columns(rows)) {
     if (column.title == "parameters" || column.title == "training, min") columns.push_back(std::move(column));

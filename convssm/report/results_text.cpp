@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convssm/report/numbers.h"
 #include "convssm/report/results.h"
 #include "convssm/report/run_folder.h"
 
 namespace convssm::report {
 namespace {
-
-size_t letters(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 std::string right(const std::string& text, size_t width) {
   return std::string(width - std::min(width, letters(text)), ' ') + text;
@@ -68,8 +65,8 @@ std::string results_text(const std::vector<Record>& records) {
 std::vector<std::string> protocol_differences(const std::vector<Record>& records) {
   std::vector<std::string> lines;
   const Record* first = nullptr;
-  for (const Record& record : records) {
-    if (!record.evaluated()) continue;
+  for (const ResultRow& row : single_rows(records)) {
+    const Record& record = *row.seeds[0];
     if (first == nullptr) first = &record;
     for (const char* key : {"samples", "context", "horizons", "pixels", "split"}) {
       const auto ours = protocol_of(record).value(key, nlohmann::json()),

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "convssm/base/error.h"
+#include "convssm/base/read_file.h"
 
 namespace convssm::report {
 namespace {
@@ -22,18 +21,13 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-std::string read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 json read_object(const fs::path& path, const std::string& what, std::vector<std::string>& notes) {
   const std::string name = path.filename().string();
   if (!is_file(path)) {
     notes.push_back(fmt::format("No {}: {}.", name, what));
     return json::object();
   }
-  json value = json::parse(read_bytes(path), nullptr, false);
+  json value = json::parse(read_file(path).value_or(""), nullptr, false);
   if (value.is_object()) return value;
   notes.push_back(fmt::format("{} is damaged (not a JSON object) and was left out.", name));
   return json::object();
@@ -44,7 +38,7 @@ std::string read_config(const fs::path& path, std::vector<std::string>& notes) {
     notes.push_back("No config.yaml: the settings of the run are not known.");
     return "";
   }
-  std::string text = read_bytes(path);
+  std::string text = read_file(path).value_or("");
   if (text.size() > kConfigBytes) {
     text.resize(kConfigBytes);
     notes.push_back("config.yaml is long; only its beginning is shown.");
@@ -98,7 +92,7 @@ Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::str
       ++out.left_out;
       continue;
     }
-    Sample sample{file.path.filename().string(), "", error ? "" : read_bytes(file.path), 0, 0};
+    Sample sample{file.path.filename().string(), "", error ? "" : read_file(file.path).value_or(""), 0, 0};
     if (!read_head(sample)) {
       notes.push_back(fmt::format("samples/{} is not an image and was left out.", sample.name));
       continue;

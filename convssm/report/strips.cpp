@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/spacing.h"
 #include "convssm/report/html.h"
 #include "convssm/report/raster.h"
 #include "convssm/report/scores.h"
@@ -52,20 +53,12 @@ io::Image enlarged(const io::Image& image, int64_t scale) {
   return out;
 }
 
-// 0 .. all-1, the first and the last among them.
-std::vector<int64_t> spaced(int64_t all, int64_t count) {
-  std::vector<int64_t> out;
-  const int64_t n = std::min(all, count);
-  for (int64_t i = 0; i < n; ++i) out.push_back(n == 1 ? 0 : i * (all - 1) / (n - 1));
-  return out;
-}
-
 Strip read_strip(const Record& record, int64_t clip) {
   const std::string path = strip_path(record, clip);
   const io::Image image = io::read_png(path);
   const auto all = horizons(record.metrics);
   const int64_t frames = all.empty() ? 0 : *std::max_element(all.begin(), all.end());
-  const auto moments = spaced(frames, strip_moments);
+  const auto moments = evenly_spaced(frames, strip_moments);
   const auto count = static_cast<int64_t>(moments.size());
   if (count == 0 || (image.width + strip_gap) % count != 0 || (image.height - strip_gap) % 2 != 0) {
     fail(ErrorKind::data,
@@ -76,7 +69,7 @@ Strip read_strip(const Record& record, int64_t clip) {
   strip.label = record.label;
   strip.tile = (image.width + strip_gap) / count - strip_gap;
   const int64_t height = (image.height - strip_gap) / 2;
-  const auto columns = spaced(count, kShown);
+  const auto columns = evenly_spaced(count, kShown);
   for (const int64_t column : columns) strip.moments.push_back(moments[static_cast<size_t>(column)] + 1);
   strip.truth = cut(image, 0, height, strip.tile, columns);
   strip.forecast = cut(image, height + strip_gap, height, strip.tile, columns);

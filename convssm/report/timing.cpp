@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "convssm/report/markdown.h"
 #include "convssm/report/style.h"
 
 namespace convssm::report {
@@ -52,18 +53,15 @@ std::string cell(const json& line, const char* metric, size_t point) {
 }
 
 std::string markdown_table(const Half& half) {
-  std::string text = fmt::format("| {} |", half.x_name), rule = "|---|";
-  for (const json& line : half.lines) {
-    text += fmt::format(" {} |", line.at("name").get<std::string>());
-    rule += "---|";
-  }
-  text += "\n" + rule + "\n";
+  Cells heads = {half.x_name};
+  for (const json& line : half.lines) heads.push_back(line.at("name"));
+  std::string text = markdown_head(heads);
   for (size_t point = 0; point < half.labels.size(); ++point) {
-    text += fmt::format("| {} |", half.labels[point]);
+    Cells cells = {half.labels[point]};
     for (const json& line : half.lines) {
-      text += fmt::format(" {}, {} |", cell(line, kPsnr, point), cell(line, kSsim, point));
+      cells.push_back(fmt::format("{}, {}", cell(line, kPsnr, point), cell(line, kSsim, point)));
     }
-    text += "\n";
+    text += markdown_row(cells);
   }
   return text;
 }

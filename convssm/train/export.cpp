@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/folder.h"
+#include "convssm/base/read_file.h"
 #include "convssm/base/version.h"
 #include "convssm/data/write_clips.h"
 #include "convssm/io/checksum.h"
@@ -24,14 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "record.json", "log.jsonl",
+constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "export.json", "log.jsonl",
                                   "status.json",       "metrics.json", "context.npy"};
 constexpr int64_t kContext = 25;  // frames, if the config does not say
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void make_room(const ExportOptions& o) {
   for (const char* name : kFiles) {
@@ -74,7 +68,7 @@ class Exporter {
     write("config.yaml", io::to_yaml(recipe.config));
     models::save_model(path("model.safetensors"), *loaded_.model, recipe);
     done("model.safetensors");
-    write("record.json", record().dump(1) + "\n");
+    write("export.json", about().dump(1) + "\n");
     return result_;
   }
 
@@ -89,14 +83,14 @@ class Exporter {
 
   void copy(const std::string& name) {
     const std::string from = o_.run + "/" + name;
-    if (fs::is_regular_file(from)) return write(name, read_bytes(from));
+    if (const auto bytes = fs::is_regular_file(from) ? read_file(from) : std::nullopt) return write(name, *bytes);
     result_.notes.push_back(fmt::format("the run has no {}", name));
   }
 
   // Scores of another checkpoint would be wrong beside these weights.
   void copy_metrics() {
     const std::string from = o_.run + "/metrics.json";
-    json metrics = json::parse(read_bytes(from), nullptr, false);
+    json metrics = json::parse(read_file(from).value_or(""), nullptr, false);
     const json::json_pointer where("/protocol/checkpoint/step");
     const auto step = metrics.is_object() && metrics.contains(where) && metrics[where].is_number_integer()
                           ? metrics[where].get<int64_t>()
@@ -128,7 +122,7 @@ class Exporter {
     }
   }
 
-  json record() const {
+  json about() const {
     const std::string weights = path("model.safetensors");
     return {{"format", 1},
             {"version", kVersion},

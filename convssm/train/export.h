@@ -1,6 +1,6 @@
 // A run as a small folder of its own, to keep or to give away: weights without the state of the optimizer, and what is
 // known about them.
-//   model.safetensors  config.yaml  record.json  log.jsonl  status.json  metrics.json  context.npy
+//   model.safetensors  config.yaml  export.json  log.jsonl  status.json  metrics.json  context.npy
 // It names no place of this machine: absolute paths of the config's data become names of files.
 #pragma once
 

@@ -52,7 +52,7 @@ ScratchFolder* ExportProcess::scratch_ = nullptr;
 Outcome ExportProcess::exported_;
 
 TEST_F(ExportProcess, HoldsTheWeightsAlone) {
-  for (const char* name : {"model.safetensors", "config.yaml", "record.json", "log.jsonl", "status.json",
+  for (const char* name : {"model.safetensors", "config.yaml", "export.json", "log.jsonl", "status.json",
                            "metrics.json", "context.npy", "README.md"}) {
     EXPECT_TRUE(fs::exists(path("small/") + name)) << name;
     expect_contains(exported_.out, name);
@@ -64,7 +64,7 @@ TEST_F(ExportProcess, HoldsTheWeightsAlone) {
   for (const std::string& name : file.names()) EXPECT_TRUE(name.starts_with("model.")) << name;
   EXPECT_LT(fs::file_size(path("small/model.safetensors")),
             fs::file_size(path("run/checkpoints/step-000012.safetensors")) / 2);
-  const auto record = nlohmann::json::parse(read_all(path("small/record.json")));
+  const auto record = nlohmann::json::parse(read_all(path("small/export.json")));
   EXPECT_EQ(record["step"], 12);
   EXPECT_EQ(record["weights"]["checksum"], io::file_checksum(path("small/model.safetensors")));
 }
@@ -102,7 +102,7 @@ TEST_F(ExportProcess, TheCardSaysWhatItIs) {
   const std::string card = read_all(path("small/README.md"));
   for (const char* part :
        {"# small\n", "convs5", "moving-mnist: ", "12 x 12, 1 channel", "12 steps of 2 clips of 6 frames",
-        "| 8 | convs5 |", "| 4 | blank frame |", "psnr_f01 ↑", "convssm generate small --context small/context.npy",
+        "| convs5 | 8 |", "| blank frame | 4 |", "psnr_f01 ↑", "convssm generate small --context small/context.npy",
         "convssm data make clip.npy digit_size=8 digits=1 image_size=12", "data.images=digits.idx", "weights: MIT."}) {
     expect_contains(card, part);
   }

@@ -37,7 +37,7 @@ TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
   const ScratchFolder scratch;
   for (const std::string& folder : pretrained_folders()) {
     SCOPED_TRACE(folder);
-    for (const char* name : {"model.safetensors", "config.yaml", "record.json", "log.jsonl", "status.json",
+    for (const char* name : {"model.safetensors", "config.yaml", "export.json", "log.jsonl", "status.json",
                              "metrics.json", "context.npy", "README.md"}) {
       EXPECT_TRUE(fs::exists(folder + "/" + name)) << name;
     }
@@ -46,7 +46,7 @@ TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
     EXPECT_LE(fs::file_size(weights), kMostBytes);
     const io::SafetensorsFile file(weights);
     for (const std::string& tensor : file.names()) EXPECT_TRUE(tensor.starts_with("model.")) << tensor;
-    const auto record = nlohmann::json::parse(read_all(folder + "/record.json"), nullptr, false);
+    const auto record = nlohmann::json::parse(read_all(folder + "/export.json"), nullptr, false);
     EXPECT_EQ(record["weights"]["checksum"], io::file_checksum(weights));
     expect_generates(folder, folder, scratch.path(name + "-a.npy"));
     expect_generates(weights, folder, scratch.path(name + "-b.npy"));
@@ -56,10 +56,10 @@ TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
 
 // From the build folder, without being told where.
 TEST(Pretrained, TheDemoFindsIts) {
-  if (!fs::exists(CONVSSM_SOURCE_DIR "/pretrained/moving-mnist-convs5/model.safetensors")) {
+  if (!fs::exists(CONVSSM_SOURCE_DIR "/pretrained/moving-digits-convs5/model.safetensors")) {
     GTEST_SKIP() << "it is not in the source tree";
   }
-  expect_contains(run("demo --help").out, "pretrained/moving-mnist-convs5");
+  expect_contains(run("demo --help").out, "pretrained/moving-digits-convs5");
 }
 
 }  // namespace

@@ -94,8 +94,7 @@ TEST_F(Results, SeedsAblationsAndLearningRates) {
   expect_contains(seeds_block(all), "| model | PSNR ↑ 2 | LPIPS ↓ 2 | PSNR ↑ 4 | LPIPS ↓ 4 |");
   expect_contains(seeds_block(all), "| ConvS5, seed 1 | 20.00 | 0.100 | 19.00 | 0.200 |\n| ConvS5, seed 2 | 21.00 |");
   expect_contains(ablations_block(all), "| without GELU | 0.16 M | 10 | 19.00 | 0.300 |");
-  expect_contains(ablations_block(all), "| ConvS5 | 0.16 M | 10 | **20.50** | **0.150** |");
-  EXPECT_EQ(ablations_block(all).find("ConvLSTM"), std::string::npos);
+  EXPECT_EQ(ablations_block(all).find("Conv"), std::string::npos);  // rows of the table may have trained longer
   EXPECT_EQ(sweep_block(all), "| model | lr 0.001 | lr 0.004 |\n|---|---:|---:|\n| ConvS5 | **19.50** | 18.25 |\n");
 }
 

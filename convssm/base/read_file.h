@@ -1,0 +1,12 @@
+// A whole file at once.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace convssm {
+
+// Its bytes; nothing if it cannot be opened.
+std::optional<std::string> read_file(const std::string& path);
+
+}  // namespace convssm
