@@ -56,6 +56,13 @@ class Maker:
         begun.parent.mkdir(parents=True, exist_ok=True)
         begun.write_text(text)
 
+    def copy(self, file, to):
+        """Without the place of the weights on this machine, which scores name that had none."""
+        content = file.read_bytes()
+        if file.suffix == ".json" and self.weights:
+            content = content.replace(self.weights.encode(), b"$CONVSSM_WEIGHTS")
+        to.write_bytes(content)
+
     def keep(self, row, record):
         """What the page cites. record.json comes last: with it the record is whole."""
         run, folder = self.runs / row["row"], self.plan.records / row["row"]
@@ -64,6 +71,6 @@ class Maker:
         for name in KEPT + ([] if row["part"] == "sweep" else STRIPS) + (TIMING if row.get("timing") else []):
             if (run / name).exists() or not record.get("diverged"):
                 (folder / name).parent.mkdir(exist_ok=True)
-                shutil.copy(run / name, folder / name)
+                self.copy(run / name, folder / name)
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n")
         say(f"{row['row']}: recorded in {folder}")
