@@ -20,6 +20,9 @@ class Results(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root)
         shutil.copytree(SOURCE / "tools/results", self.root / "tools/results")
         (self.root / "results").mkdir()
+        (self.root / "configs/laptop").mkdir(parents=True)
+        for model in ("a", "b"):
+            (self.root / f"configs/laptop/{model}.yaml").write_text("seed: 1\n")
         self.write_plan(PLAN)
 
     def write_plan(self, plan):
@@ -28,7 +31,7 @@ class Results(unittest.TestCase):
     def start(self, *arguments, **environment):
         # From elsewhere: it finds the project by its own place.
         return subprocess.Popen([sys.executable, str(self.root / "tools/results"), "--program",
-                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", *arguments], cwd="/", text=True,
+                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", "--records", str(self.root / "results"), *arguments], cwd="/", text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment})
 
     def run_driver(self, *arguments, code=0, **environment):
@@ -77,24 +80,41 @@ class Results(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in self.calls()], ["train", "evaluate"])
 
     def test_a_stop_loses_nothing(self):
-        process = self.start("--jobs", "2", STAND_IN_WAITS="1")
+        self.stop_when(self.start("--jobs", "2", STAND_IN_WAITS="train"), "runs/results/*/waits", 2)
+        self.assertEqual(list(self.root.glob("results/*/record.json")), [])
+        self.calls()
+        self.run_driver()
+        self.assertTrue(self.record("b"))
+        self.assertEqual(len(list(self.root.glob("runs/results/*/waits"))), 2)  # what was begun is still there
+        self.assertTrue(all(line.endswith("--resume") for line in self.calls() if line.startswith("train")))
+
+    def test_a_row_again_that_was_stopped_while_it_was_scored_goes_on(self):
+        self.run_driver()
+        self.stop_when(self.start("b", STAND_IN_WAITS="evaluate"), "runs/again/b/waits", 1)
+        self.run_driver("b")
+        self.assertTrue((self.root / "runs/again/b/waits").exists())
+        self.run_driver("b")
+        self.assertFalse((self.root / "runs/again/b/waits").exists())  # a whole one begins anew
+
+    def stop_when(self, process, pattern, count):
         for _ in range(300):
-            if len(list(self.root.glob("runs/results/*/waits"))) == 2:
+            if len(list(self.root.glob(pattern))) == count:
                 break
             time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 1)
         self.assertIn("the same command goes on", output)
-        self.assertEqual(list(self.root.glob("results/*/record.json")), [])
-        self.run_driver()
-        self.assertTrue(self.record("b"))
 
     def test_a_changed_plan_does_not_go_on_under_the_old_name(self):
         self.run_driver()
         shutil.rmtree(self.root / "results/small")
         self.write_plan({**PLAN, "ablation": {"of": "a", "set": ["train.steps=6"]}})
-        self.assertIn("was begun as", self.run_driver(code=1))
+        self.assertIn("was begun with other values", self.run_driver(code=1))
+        self.write_plan(PLAN)
+        (self.root / "configs/laptop/a.yaml").write_text("seed: 3\n")
+        self.assertIn("was begun with other values", self.run_driver(code=1))
 
     def test_one_row_again_beside_its_record(self):
         self.assertIn("have no records", self.run_driver("a", code=1))
@@ -107,10 +127,17 @@ class Results(unittest.TestCase):
         self.assertEqual(self.run_driver("--list").count("recorded"), 4)
 
     def test_needs_mnist_or_the_word_that_it_does_not(self):
-        process = subprocess.run([sys.executable, str(self.root / "tools/results"), "--program", "/bin/true"],
-                                 capture_output=True, text=True, env={**os.environ, "MNIST": "/nowhere"})
-        self.assertEqual(process.returncode, 1)
-        self.assertIn("no MNIST found", process.stderr)
+        def refused(*arguments):
+            process = subprocess.run([sys.executable, str(self.root / "tools/results"), "--program", "/bin/true", *arguments],
+                                     capture_output=True, text=True)
+            self.assertEqual(process.returncode, 1)
+            return process.stderr
+
+        empty = self.root / "empty"
+        empty.mkdir()
+        self.assertIn("no train-images-idx3-ubyte.gz in", refused("--mnist", str(empty)))
+        self.assertIn("/nowhere is not a folder", refused("--mnist", "/nowhere"))
+        self.assertIn("--drawn needs --records", refused("--drawn"))
 
 
 if __name__ == "__main__":

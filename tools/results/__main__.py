@@ -8,13 +8,13 @@
 A run lives in runs/results/ROW; what the page cites is copied to results/ROW: config, log, scores, strips and record.json.
 Rows train side by side, one thread each.
 """
-import argparse, json, os, shutil, signal
+import argparse, os, shutil, signal
 from pathlib import Path
 
 import speed
 from parallel import in_parallel
 from plan import Plan, first_psnr, scores
-from program import Program, Stopped
+from program import Program, Stopped, say
 from rows import MNIST, Maker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -22,7 +22,7 @@ RUNS, AGAIN = Path("runs/results"), Path("runs/again")
 
 
 def make_missing(plan, program, options):
-    maker = Maker(plan, program, RUNS, options.threads, options.weights)
+    maker = Maker(plan, program, RUNS, options)
 
     def work(row):
         record = maker.make(row)
@@ -37,11 +37,10 @@ def make_missing(plan, program, options):
 
 def make_again(plan, program, options):
     """These rows from scratch (or from where a stop left them), and what they give beside what is recorded."""
+    maker, left = Maker(plan, program, AGAIN, options), list(options.rows)
     for name in options.rows:
-        status = AGAIN / name / "status.json"
-        if status.exists() and json.load(open(status)).get("state") == "finished":
+        if maker.is_whole(plan.rows[name]):
             shutil.rmtree(AGAIN / name)
-    maker, left = Maker(plan, program, AGAIN, options.threads, options.weights), list(options.rows)
 
     def work(row):
         maker.make(row)
@@ -61,44 +60,63 @@ def parse():
     parser = argparse.ArgumentParser(prog="tools/results", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
-    parser.add_argument("--mnist", help="folder of the four IDX files; by default $MNIST or ../shared/assets/mnist")
+    parser.add_argument("--mnist", help="folder of the four IDX files, by default $MNIST")
     parser.add_argument("--drawn", action="store_true",
                         help="digits drawn by the program instead of MNIST; with --records elsewhere")
     parser.add_argument("--weights",
-                        help="folder of the metrics' weights; by default $CONVSSM_WEIGHTS or ../shared/assets/lpips")
+                        help="folder of the metrics' weights, by default $CONVSSM_WEIGHTS or the user's (convssm weights)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows side by side (default: the cores)")
     parser.add_argument("--threads", type=int, default=1, help="of each row (default 1)")
-    parser.add_argument("--plan", type=Path, default=Path("results/plan.json"))
-    parser.add_argument("--records", type=Path, default=Path("results"))
-    parser.add_argument("--program", default="build/release/bin/convssm")
+    parser.add_argument("--plan", type=Path, help="by default results/plan.json")
+    parser.add_argument("--records", type=Path, help="folder of the records, by default results")
+    parser.add_argument("--program", type=Path, help="by default build/release/bin/convssm")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--speed", action="store_true")
     return parser.parse_args()
 
 
-def first_folder(*candidates):
-    return next((str(Path(path).resolve()) for path in candidates if path and Path(path).is_dir()), None)
+def folder_of(option, given, *defaults):
+    """The folder that was named, which must be there, or the first default that is."""
+    if given and not Path(given).is_dir():
+        raise SystemExit(f"error: {option} {given} is not a folder")
+    return next((str(Path(path).resolve()) for path in (given, *defaults) if path and Path(path).is_dir()), None)
 
 
-def link_mnist(folder, drawn):
+def user_weights():
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "convssm/weights"
+
+
+def link_mnist(folder):
     """The records then name a path that says nothing of this machine."""
+    if not folder or not (Path(folder) / MNIST.name).is_file():
+        raise SystemExit(f"error: no {MNIST.name} in {folder or 'the usual places'}; name the folder of MNIST's four files "
+                         "with --mnist, or say --drawn for digits drawn by the program, whose numbers are not those of "
+                         "docs/results.md")
     link = MNIST.parent
-    link.parent.mkdir(exist_ok=True)
-    if link.is_symlink():
-        link.unlink()
-    if drawn:
+    if link.is_symlink() and os.readlink(link) == folder:
         return
-    if not folder:
-        raise SystemExit("error: no MNIST found; name the folder of its IDX files with --mnist, or say --drawn for digits "
-                         "drawn by the program, whose numbers are not those of docs/results.md")
-    if not link.exists():
-        link.symlink_to(folder)
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder)
+
+
+def needs_mnist(plan, options):
+    rows = [plan.rows[name] for name in options.rows] if options.rows else plan.rows.values()
+    return not options.drawn and not options.speed and any(not row.get("drawn") for row in rows)
 
 
 def main():
     options = parse()
+    assets = ROOT.parent / "shared/assets"
+    options.weights = folder_of("--weights", options.weights, os.environ.get("CONVSSM_WEIGHTS"), assets / "lpips",
+                                user_weights())
+    mnist = folder_of("--mnist", options.mnist, os.environ.get("MNIST"), assets / "mnist")
+    options.program = str((options.program or ROOT / "build/release/bin/convssm").resolve())
+    if options.drawn and not options.rows and not options.records:
+        raise SystemExit("error: --drawn needs --records with another folder: results/ holds those of MNIST")
+    options.plan = (options.plan or ROOT / "results/plan.json").resolve()
+    options.records = options.records.resolve() if options.records else Path("results")
     os.chdir(ROOT)
-    options.weights = first_folder(options.weights, os.environ.get("CONVSSM_WEIGHTS"), "../shared/assets/lpips")
     plan = Plan(options.plan, options.records)
     unknown = [name for name in options.rows if name not in plan.rows]
     if unknown:
@@ -109,10 +127,13 @@ def main():
         return
     if not Path(options.program).exists():
         raise SystemExit(f"error: {options.program} is not there; `make build` makes it")
-    link_mnist(first_folder(options.mnist, os.environ.get("MNIST"), "../shared/assets/mnist"), options.drawn)
+    if needs_mnist(plan, options):
+        link_mnist(mnist)
+    if not options.weights:
+        say("no weights of metrics (see convssm weights): LPIPS is left out")
     program = Program(options.program)
-    signal.signal(signal.SIGINT, program.stop)
-    signal.signal(signal.SIGTERM, program.stop)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, program.stop)
     try:
         if options.speed:
             speed.measure(plan, program, RUNS)

@@ -19,7 +19,11 @@ class Program:
         self.running = set()
 
     def stop(self, *_):
+        """Once: a second signal would end the program before it has saved."""
+        if self.stopping.is_set():
+            return
         self.stopping.set()
+        say("stopping: what runs is being saved")
         for process in list(self.running):
             process.send_signal(signal.SIGINT)
 
