@@ -190,7 +190,9 @@ void add_generate(CLI::App& app) {
       "  convssm generate runs/demo --context clip.npy --frames 100 --out a.npy --save-state s.safetensors\n"
       "  convssm generate runs/demo --state s.safetensors --frames 100 --out b.npy\n"
       "A recording to try with:\n"
-      "  convssm data make clip.npy digits=1 image_size=32 digit_size=16 step=0.1 --split test --clips 1 --frames 25\n"
+      "  convssm data make clip.npy digits=1 image_size=32 digit_size=24 step=0.15 subpixel=true shapes=5 "
+      "mix_splits=true \\\n"
+      "    --split test --clips 1 --frames 25\n"
       "The frames of a forecast need no ground truth; a context of one frame is enough.");
   command->callback([c] { run_generate(*c); });
 }

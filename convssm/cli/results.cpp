@@ -30,6 +30,7 @@ void print(const std::vector<report::Record>& records) {
   if (text.empty()) fail(ErrorKind::data, "[results] no run has scores (metrics.json); run convssm evaluate RUN first");
   fmt::print("{}", text);
   for (const report::Record& record : records) {
+    if (record.part == "model") log_info("left out: {0}, scored on other data; --only {0} shows it", record.row);
     if (record.evaluated() || record.part == "sweep") continue;
     log_info("left out: {} has no metrics.json; run convssm evaluate {}", record.row, record.folder);
   }

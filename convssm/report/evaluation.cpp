@@ -113,9 +113,8 @@ std::string table_head(const Table& table) {
 
 std::string table_row(const Table& table, const std::string& metric) {
   const MetricStyle style = metric_style(metric);
-  const char* arrow = style.better > 0 ? " ↑" : style.better < 0 ? " ↓" : "";
-  std::string out = fmt::format("<tr><td>{}{} <span class=\"soft\">{}</span></td>", escape(style.title), arrow,
-                                style.title == metric ? "" : escape(metric));
+  std::string out = fmt::format("<tr><td>{}{} <span class=\"soft\">{}</span></td>", escape(style.title),
+                                better_arrow(style.better), style.title == metric ? "" : escape(metric));
   for (const Horizon& horizon : table.horizons) {
     const double best = best_of(table, horizon, metric);
     for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -221,6 +220,8 @@ MetricStyle metric_style(const std::string& name) {
   if (starts_with("loss")) return {name, "", -1, 4};
   return {name, "", 0, 4};
 }
+
+const char* better_arrow(int better) { return better > 0 ? " ↑" : better < 0 ? " ↓" : ""; }
 
 std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
   const auto rank = [](const std::string& metric) {

@@ -102,8 +102,7 @@ std::string scores(const Card& card) {
   metrics = in_usual_order(metrics);
   Cells heads = {"forecast", "frames ahead"};
   for (const std::string& metric : metrics) {
-    const int better = metric_style(metric).better;
-    heads.push_back(fmt::format("{}{}", metric, better > 0 ? " ↑" : better < 0 ? " ↓" : ""));
+    heads.push_back(metric + better_arrow(metric_style(metric).better));
   }
   std::string out = fmt::format(
       "\n## Scores\n\n{} test clips, {} frames of context; mean ± spread between chunks of {} clips, by `convssm "
@@ -120,13 +119,13 @@ std::string scores(const Card& card) {
   return out;
 }
 
-// Clips like those it was trained on, of digits that the program draws.
+// Clips like those it was trained on. The digits are drawn by the program, the same ones only if training had such.
 std::string make_command(const json& data) {
+  std::vector<const char*> kept = {"digits", "image_size", "digit_size", "step", "subpixel"};
+  if (!data.contains("images")) kept.insert(kept.end(), {"shapes", "mix_splits", "seed"});
   std::string options;
-  for (const auto& [key, value] : data.items()) {
-    bool shape = false;
-    for (const char* known : {"digits", "image_size", "digit_size", "step", "subpixel"}) shape = shape || key == known;
-    if (shape) options += fmt::format(" {}={}", key, plain(value));
+  for (const char* key : kept) {
+    if (data.contains(key)) options += fmt::format(" {}={}", key, plain(data[key]));
   }
   return fmt::format("    convssm data make clip.npy{} --split test --clips 1 --frames 25\n", options);
 }

@@ -108,7 +108,7 @@ bool Record::evaluated() const {
 
 Record read_record(const std::string& folder) {
   const RunFolder run = read_run_folder(folder, 0);
-  const json train = object_at(config_of(run.config), "train");
+  const json config = config_of(run.config), train = object_at(config, "train");
   Record record;
   record.folder = folder;
   record.about = read_json(fs::path(folder) / "record.json");
@@ -117,7 +117,7 @@ Record read_record(const std::string& folder) {
   name(record, run.name);
   record.parameters = number_at(run.status, "parameters");
   record.lr = first_of(number_at(record.about, "lr"), number_at(train, "lr"));
-  record.seed = number_at(config_of(run.config), "seed");
+  record.seed = number_at(config, "seed");
   record.training_minutes = training_minutes(run, train);
   record.frames_per_second = number_at(read_json(fs::path(folder) / "speed.json"), "frames_per_second");
   const json validation = object_at(record.about, "validation");
@@ -126,6 +126,7 @@ Record read_record(const std::string& folder) {
   };
   record.validation_psnr = score("psnr_f01");
   record.validation_loss = score("loss");
+  record.diverged = record.about.value("diverged", json()) == true;
   return record;
 }
 

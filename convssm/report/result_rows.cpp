@@ -65,14 +65,18 @@ std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std:
 }
 
 std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
-  std::vector<ResultRow> rows;
+  std::vector<ResultRow> rows, others;
   for (const char* part : {"table", "seed", "ablation"}) {
     for (const Record& record : records) {
       if (record.part != part || !record.evaluated()) continue;
       rows.push_back({record.part == "seed" ? seed_label(record) : record.label, "", {&record}, false});
     }
   }
-  return rows;
+  if (!rows.empty()) return rows;
+  for (const Record& record : records) {
+    if (record.evaluated()) others.push_back({record.label, "", {&record}, false});
+  }
+  return others;
 }
 
 std::string seed_label(const Record& record) {

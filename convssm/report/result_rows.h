@@ -35,7 +35,8 @@ struct Column {
 // The evaluated rows of a part with their seeds, in their order.
 std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std::string& part);
 
-// Every evaluated run as a row of its own, those of a part together; without sweeps, which are scored otherwise.
+// Every evaluated run as a row of its own, those of a part together. Sweeps and other models, which are scored
+// otherwise, only where there is nothing else.
 std::vector<ResultRow> single_rows(const std::vector<Record>& records);
 
 // "ConvS5, seed 2": the label of one run among the seeds of a row.

@@ -72,7 +72,9 @@ std::map<std::string, Tried> tried_rates(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.part == "table" && record.lr) rows[record.row].chosen = *record.lr;
     if (record.part != "sweep" || !record.lr) continue;
-    if (record.validation_psnr)
+    if (record.diverged)
+      rows[record.of].scores[*record.lr] = "diverged";
+    else if (record.validation_psnr)
       rows[record.of].scores[*record.lr] = fmt::format("{:.2f}", *record.validation_psnr);
     else if (record.validation_loss)
       rows[record.of].scores[*record.lr] = fmt::format("loss {}", short_number(*record.validation_loss));

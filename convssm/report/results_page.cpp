@@ -91,8 +91,8 @@ class ResultsPage {
 
   std::string timing() {
     for (const Record& record : records_) {
-      const auto text = read_file(record.folder + "/timing.json");
-      std::string out = text ? timing_markdown(nlohmann::json::parse(*text)) : "";
+      const auto timing = nlohmann::json::parse(read_file(record.folder + "/timing.json").value_or(""), nullptr, false);
+      std::string out = is_timing(timing) ? timing_markdown(timing) : "";
       for (const char* name : {"timing_rates", "timing_dropped"}) {
         const std::string file = fmt::format("{}/{}.png", record.folder, name);
         if (!fs::is_regular_file(file)) continue;

@@ -5,6 +5,7 @@
 
 #include "convssm/report/markdown.h"
 #include "convssm/report/results.h"
+#include "convssm/report/sections.h"
 
 namespace convssm::report {
 namespace {
@@ -14,12 +15,11 @@ struct Shown {
   bool horizons = false;  // in the heads of columns
 };
 
-std::string arrow(int better) { return better > 0 ? " ↑" : better < 0 ? " ↓" : ""; }
-
 std::string head_of(const Column& column, const Shown& shown) {
   if (column.group.empty()) return column.title;
-  if (!shown.horizons) return column.title + arrow(column.better);
-  return fmt::format("{}{} {}", column.title, arrow(column.better), column.group.substr(0, column.group.find(' ')));
+  if (!shown.horizons) return column.title + better_arrow(column.better);
+  return fmt::format("{}{} {}", column.title, better_arrow(column.better),
+                     column.group.substr(0, column.group.find(' ')));
 }
 
 std::string cell_of(const ResultRow& row, const Column& column, const std::string& best, const Shown& shown) {
@@ -94,7 +94,8 @@ std::string seeds_block(const std::vector<Record>& records) {
   }
   if (lines.empty()) return "";
   auto columns = score_columns(lines);
-  for (Column& column : columns) column.title += arrow(column.better), column.better = 0;  // seeds do not compete
+  for (Column& column : columns)
+    column.title += better_arrow(column.better), column.better = 0;  // seeds do not compete
   return table(lines, columns, {.spread = false, .horizons = true});
 }
 

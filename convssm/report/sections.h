@@ -28,6 +28,9 @@ struct MetricStyle {
 };
 MetricStyle metric_style(const std::string& name);
 
+// " ↑", " ↓" or "", behind the title of a metric.
+const char* better_arrow(int better);
+
 // PSNR, SSIM, LPIPS and FVD first, as papers have them.
 std::vector<std::string> in_usual_order(std::vector<std::string> metrics);
 

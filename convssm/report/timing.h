@@ -9,6 +9,9 @@
 
 namespace convssm::report {
 
+// Whether a file has what the functions below read; a damaged one may not.
+bool is_timing(const nlohmann::json& timing);
+
 // Two tables for a document, PSNR and SSIM in each cell, each with a line of text above it.
 std::string timing_markdown(const nlohmann::json& timing);
 

@@ -47,6 +47,15 @@ TEST(Demo, ShowsTheNewOneAloneAndSaysWhy) {
   expect_contains(outcome.err, "no pretrained model");
   expect_contains(outcome.out, "truth | just trained: 7 frames after the same 2");
   EXPECT_EQ(io::read_gif(scratch.path("out/future.gif")).shape()[2], 2 * kPanel + kGap);
+  const Outcome other = run("demo --out " + scratch.path("out"));  // without the small model of before
+  EXPECT_EQ(other.code, 2);
+  expect_contains(other.err, "name another --out");
+}
+
+TEST(Demo, DoesNotTrainBeforeItSaysThatTheModelIsMissing) {
+  const ScratchFolder scratch;
+  EXPECT_NE(demo(scratch.path("out"), scratch.path("nowhere")).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("out/checkpoints")));
 }
 
 }  // namespace

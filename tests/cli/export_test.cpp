@@ -103,7 +103,7 @@ TEST_F(ExportProcess, TheCardSaysWhatItIs) {
   for (const char* part :
        {"# small\n", "convs5", "moving-mnist: ", "12 x 12, 1 channel", "12 steps of 2 clips of 6 frames",
         "| convs5 | 8 |", "| blank frame | 4 |", "psnr_f01 ↑", "convssm generate small --context small/context.npy",
-        "convssm data make clip.npy digit_size=8 digits=1 image_size=12", "data.images=digits.idx", "weights: MIT."}) {
+        "convssm data make clip.npy digits=1 image_size=12 digit_size=8", "data.images=digits.idx", "weights: MIT."}) {
     expect_contains(card, part);
   }
 }

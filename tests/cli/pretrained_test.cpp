@@ -48,6 +48,7 @@ TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
     for (const std::string& tensor : file.names()) EXPECT_TRUE(tensor.starts_with("model.")) << tensor;
     const auto record = nlohmann::json::parse(read_all(folder + "/export.json"), nullptr, false);
     EXPECT_EQ(record["weights"]["checksum"], io::file_checksum(weights));
+    expect_contains(read_all(folder + "/README.md"), record["weights"]["checksum"]);
     expect_generates(folder, folder, scratch.path(name + "-a.npy"));
     expect_generates(weights, folder, scratch.path(name + "-b.npy"));
     EXPECT_EQ(read_all(scratch.path(name + "-a.npy")), read_all(scratch.path(name + "-b.npy")));

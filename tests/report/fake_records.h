@@ -86,6 +86,9 @@ inline void write_fake_results(const ScratchFolder& folder) {
   write_fake_run(folder, {"a_lstm", fake_record("a_lstm", "ConvLSTM", "table", 3, "a_lstm"), 20.25, 0.05});
   write_fake_run(folder, {"no_gelu", fake_record("no_gelu", "without GELU", "ablation", 4, "convs5"), 19, 0.3});
   folder.write("results/convs5/speed.json", R"({"frames_per_second": 812.4, "rounds": [812.4], "frames": 300})");
+  nlohmann::json diverged = fake_record("s3", "s3", "sweep", 9, "convs5");
+  diverged["lr"] = 0.01, diverged["diverged"] = true;
+  folder.write("results/s3/record.json", diverged.dump());
   for (const auto& [name, lr, psnr] : {std::tuple("s1", 0.001, 19.5), std::tuple("s2", 0.004, 18.25)}) {
     nlohmann::json record = fake_record(name, name, "sweep", 9, "convs5");
     record["lr"] = lr;

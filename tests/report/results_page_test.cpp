@@ -62,6 +62,23 @@ TEST_F(Pages, MayHaveTheirPicturesElsewhere) {
   EXPECT_TRUE(contains(page, "| ConvS5 | **20.50** | 0.150 |")) << page;
 }
 
+TEST_F(Pages, HaveTheTimingStudyUnlessItIsDamaged) {
+  write_fake_run(folder, {"a"});
+  folder.write("page.md", "<!-- results timing -->\nold\n<!-- end -->\n");
+  const char* line = R"([{"name": "rescaled", "psnr_f01": {"mean": [20]}, "ssim_gauss11": {"mean": [0.5]}}])";
+  folder.write("results/a/timing.json", fmt::format(R"({{"protocol": {{"samples": 4, "context": 2, "frames": 9}},
+      "rates": {{"rate": [2], "lines": {0}}}, "dropped": {{"probability": [0.5], "lines": {0}}}}})",
+                                                    line));
+  update("page.md");
+  const std::string page = read_text(folder.path("page.md"));
+  EXPECT_TRUE(contains(page, "| 2x | 20.00, 0.500 |\n")) << page;
+  for (const char* damaged : {"{\"rates\": 3", "{\"rates\": 3}", "[]"}) {
+    folder.write("results/a/timing.json", damaged);
+    update("page.md");
+    EXPECT_EQ(read_text(folder.path("page.md")), page);
+  }
+}
+
 TEST_F(Pages, KeepBlocksWithoutRecords) {
   write_fake_run(folder, {"a"});
   const std::string text = "<!-- results sweep -->\nkept\n<!-- end -->\n<!-- results timing -->\nkept\n<!-- end -->\n";

@@ -21,7 +21,7 @@ void expect_contains(const std::string& text, const std::string& part) {
 TEST_F(Results, ARecordKnowsItsCosts) {
   write_fake_results(folder);
   const auto all = records();
-  ASSERT_EQ(all.size(), 6u);
+  ASSERT_EQ(all.size(), 7u);
   EXPECT_EQ(all[0].row, "convs5");
   EXPECT_EQ(all[2].row, "a_lstm");  // by place, not by name
   EXPECT_DOUBLE_EQ(all[0].training_minutes.value(), 10);
@@ -31,6 +31,7 @@ TEST_F(Results, ARecordKnowsItsCosts) {
   EXPECT_FALSE(all[2].frames_per_second);
   EXPECT_EQ(all[1].seed, 2);
   EXPECT_EQ(all[4].validation_psnr, 19.5);
+  EXPECT_TRUE(all[6].diverged);
 }
 
 TEST_F(Results, PlainRunFoldersAreRowsUnderTheirNames) {
@@ -95,7 +96,9 @@ TEST_F(Results, SeedsAblationsAndLearningRates) {
   expect_contains(seeds_block(all), "| ConvS5, seed 1 | 20.00 | 0.100 | 19.00 | 0.200 |\n| ConvS5, seed 2 | 21.00 |");
   expect_contains(ablations_block(all), "| without GELU | 0.16 M | 10 | 19.00 | 0.300 |");
   EXPECT_EQ(ablations_block(all).find("Conv"), std::string::npos);  // rows of the table may have trained longer
-  EXPECT_EQ(sweep_block(all), "| model | lr 0.001 | lr 0.004 |\n|---|---:|---:|\n| ConvS5 | **19.50** | 18.25 |\n");
+  EXPECT_EQ(
+      sweep_block(all),
+      "| model | lr 0.001 | lr 0.004 | lr 0.01 |\n|---|---:|---:|---:|\n| ConvS5 | **19.50** | 18.25 | diverged |\n");
 }
 
 TEST_F(Results, SayWhereTheyComeFrom) {
@@ -119,11 +122,12 @@ TEST_F(Results, TheTerminalShowsEveryRun) {
       text, "ConvS5, seed 2       0.16 M  0.001             10                     -  21.00  0.200    20.00  0.300\n");
   expect_contains(text, "\nblank frame  ");
   EXPECT_EQ(text.find("s1"), std::string::npos);
+  expect_contains(results_text(only_rows(records(), {"s1"})), "s1");
 }
 
 TEST_F(Results, RowsAreChosenWithTheirSeeds) {
   write_fake_results(folder);
-  EXPECT_EQ(only_rows(records(), {}).size(), 6u);
+  EXPECT_EQ(only_rows(records(), {}).size(), 7u);
   EXPECT_EQ(only_rows(records(), {"a_lstm"}).size(), 1u);
   EXPECT_EQ(model_rows(only_rows(records(), {"convs5"}), "table").at(0).seeds.size(), 2u);
   EXPECT_THROW(only_rows(records(), {"convs6"}), Error);
