@@ -7,6 +7,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/base/read_file.h"
 #include "convssm/report/marked_page.h"
 #include "convssm/report/picture.h"
@@ -49,6 +50,7 @@ class ResultsPage {
   // After all blocks are made: a page with an error writes nothing.
   std::vector<std::string> write_pictures() const {
     std::vector<std::string> written;
+    if (!made_.empty()) make_folder(pictures_.string());
     for (const auto& [path, bytes] : made_) {
       replace_file(path, bytes);
       written.push_back(path);

@@ -53,7 +53,6 @@ TEST_F(Pages, AreFilledWithPicturesBesideThem) {
 
 TEST_F(Pages, MayHaveTheirPicturesElsewhere) {
   write_fake_results(folder);
-  folder.write("docs/x", "");
   folder.write("README.md", "<!-- results strips -->\n<!-- end -->\n<!-- results short -->\n<!-- end -->\n");
   const auto written = update("README.md", {.pictures = folder.path("docs")});
   EXPECT_EQ(written.at(0), folder.path("docs/results_strips.png"));
