@@ -143,7 +143,7 @@ std::string usage(const Card& card) {
   }
   out += fmt::format("    convssm evaluate {}{} --out scores\n\n", card.name, places);
   if (card.has_context) out += "`context.npy` holds the first frames of the first test clip. ";
-  if (digits) out += "The first command makes another one, of a drawn digit. ";
+  if (digits) out += "The first command makes a clip to try, of a drawn digit. ";
   out += places.empty() ? "" : "The last one needs the data, at the paths that it names. ";
   return out + "`config.yaml` is how the model was trained, `log.jsonl` how that went.\n";
 }
