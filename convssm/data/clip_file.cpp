@@ -1,10 +1,10 @@
 #include "convssm/data/clip_file.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/text.h"
 
@@ -15,13 +15,6 @@ namespace fs = std::filesystem;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
-}
-
-// ".png" of picture.PNG
-std::string ending_of(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
 }
 
 std::string find_key(const std::string& path, const std::vector<std::string>& names, const std::string& wanted) {
@@ -116,7 +109,7 @@ FoundFiles find_clip_files(const std::string& path, const std::vector<std::strin
     if (entries->is_directory()) {
       if (hidden) entries.disable_recursion_pending();
     } else if (!hidden) {
-      const bool clips = contains(endings, ending_of(entry));
+      const bool clips = contains(endings, file_ending(entry));
       if (clips) found.names.push_back(entry.lexically_relative(path).generic_string());
       found.others += clips ? 0 : 1;
     }

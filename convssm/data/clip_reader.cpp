@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/io/tensor.h"
 #include "convssm/io/video_writer.h"
 
@@ -28,8 +28,7 @@ void check_same_frames(const ClipFile& first, const ClipFile& file) {
 }
 
 bool is_array(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string ending = file_ending(name);
   return ending != ".gif" && ending != ".mp4" && ending != ".png";
 }
 

@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
 #include <optional>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/data/clip_file.h"
 #include "convssm/data/pixels.h"
 #include "convssm/io/array_file.h"
@@ -18,8 +17,7 @@ namespace convssm::generate {
 namespace {
 
 bool is_animation(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = file_ending(path);
   return ending == ".gif" || ending == ".mp4";
 }
 

@@ -81,7 +81,6 @@ ConvAlgorithm parse_conv_algorithm(const std::string& text) {
 }
 
 void set_conv_algorithm(ConvAlgorithm algorithm) { chosen = algorithm; }
-ConvAlgorithm conv_algorithm() { return chosen; }
 
 bool chooses_winograd(const ConvKey& k) {
   if (chosen == ConvAlgorithm::direct || k.frames * k.height * k.width == 0 || !winograd_takes(k.in, k.out))

@@ -18,7 +18,6 @@ ConvAlgorithm parse_conv_algorithm(const std::string& text);
 
 // For all convolutions of the process from now on.
 void set_conv_algorithm(ConvAlgorithm algorithm);
-ConvAlgorithm conv_algorithm();
 
 struct ConvKey {
   int64_t frames, height, width, in, out;
