@@ -19,12 +19,11 @@ constexpr int64_t kForwardBytes = 7 << 18, kGradientBytes = 9 << 20;
 constexpr int64_t kFewTiles = 48;
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-int64_t padded(int64_t channels) { return round_up(channels, winograd_panel()); }
 
 // Positions lie an odd number of cache lines apart, or all of a tile's 36 would compete for the same lines.
 int64_t position_stride(int64_t values) { return round_up(values, 32) + 16; }
 
-int64_t packed_stride(int64_t in, int64_t out) { return position_stride(in * padded(out)); }
+int64_t packed_stride(int64_t in, int64_t out) { return position_stride(in * winograd_padded(out)); }
 
 WinogradTiles in_rows(float* data, int64_t tiles, int64_t channels) {
   return {data, position_stride(tiles * channels), channels, channels, 0};
@@ -60,7 +59,7 @@ struct Forward {
   const WinogradEpilogue& epilogue;
   float* y;
 
-  int64_t panels() const { return padded(to.channels) / winograd_panel(); }
+  int64_t panels() const { return winograd_padded(to.channels) / winograd_panel(); }
 
   void products(int64_t position, int64_t tiles, const WinogradTiles& v, const WinogradTiles& m) const {
     const int64_t stride = packed_stride(from.channels, to.channels);
@@ -70,7 +69,7 @@ struct Forward {
 
   // Every thread has tiles of its own.
   void many_tiles() const {
-    const int64_t tiles = from.tiles(), row = padded(to.channels);
+    const int64_t tiles = from.tiles(), row = winograd_padded(to.channels);
     const int64_t chunk = tiles_at_once(kForwardBytes, from.channels + row, tiles, omp_get_max_threads());
     const int64_t chunks = (tiles + chunk - 1) / chunk;
     const int64_t v_size = kPositions * in_rows(nullptr, chunk, from.channels).position_stride;
@@ -91,7 +90,7 @@ struct Forward {
   }
 
   void few_tiles() const {
-    const int64_t tiles = from.tiles(), row = padded(to.channels);
+    const int64_t tiles = from.tiles(), row = winograd_padded(to.channels);
     const int64_t v_size = kPositions * in_rows(nullptr, tiles, from.channels).position_stride;
     float* memory = scratch_floats(v_size + kPositions * in_rows(nullptr, tiles, row).position_stride);
     const WinogradTiles v = in_rows(memory, tiles, from.channels), m = in_rows(memory + v_size, tiles, row);
@@ -130,7 +129,7 @@ void winograd_gather(const WinogradWeights& w, int64_t in, int64_t out, int64_t 
 }
 
 void winograd_pack(const WinogradWeights& weights, int64_t in, int64_t out, float* packed) {
-  const int64_t width = winograd_panel(), panels = padded(out) / width, size = 9 * in * width;
+  const int64_t width = winograd_panel(), panels = winograd_padded(out) / width, size = 9 * in * width;
   float* memory = scratch_floats(size * omp_get_max_threads());
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < panels; ++panel) {
@@ -149,7 +148,7 @@ void winograd_forward(const WinogradShape& s, const float* x, const float* packe
 
 void winograd_weight_gradient(const WinogradShape& s, const float* x, const float* g, float* weight) {
   const WinogradFrames from{s.frames, s.height, s.width, s.in}, to{s.frames, s.height, s.width, s.out};
-  const int64_t tiles = from.tiles(), row = padded(s.out), lanes = winograd_lanes(), panel = winograd_panel();
+  const int64_t tiles = from.tiles(), row = winograd_padded(s.out), lanes = winograd_lanes(), panel = winograd_panel();
   const int64_t chunk = tiles_at_once(kGradientBytes, s.in + row, tiles, 1), sum_stride = position_stride(s.in * row);
   const int64_t v_size = kPositions * in_panels(nullptr, chunk, s.in, lanes).position_stride;
   const int64_t g_size = kPositions * in_panels(nullptr, chunk, s.out, panel).position_stride;

@@ -14,11 +14,6 @@ constexpr int64_t kPositions = kWinogradPositions;
 constexpr int64_t kMostInputs = 1 << 14;  // so that sums of 32 bits leave 7 bits or more to the weights
 constexpr int64_t kTilesAtOnce = 96;
 
-int64_t padded(int64_t channels) {
-  const int64_t panel = winograd_panel();
-  return (channels + panel - 1) / panel * panel;
-}
-
 int64_t position_stride(int64_t values) { return (values + 63) / 64 * 64 + 32; }  // see winograd.cpp
 
 }  // namespace
@@ -26,7 +21,7 @@ int64_t position_stride(int64_t values) { return (values + 63) / 64 * 64 + 32; }
 bool winograd_int8_takes(int64_t in, int64_t out) { return winograd_takes(in, out) && in <= kMostInputs; }
 
 WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t in, int64_t out, const float* limits) {
-  const int64_t width = winograd_panel(), row = padded(out);
+  const int64_t width = winograd_panel(), row = winograd_padded(out);
   WinogradInt8Weights to{in, out, HugePages<int16_t>(static_cast<size_t>(kPositions * in * row)), {}, {}};
   to.scales.resize(static_cast<size_t>(kPositions * row));
   std::vector<float> steps;
@@ -51,7 +46,7 @@ WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t i
 void winograd_int8_forward(const WinogradShape& s, const float* x, const WinogradInt8Weights& packed,
                            const WinogradEpilogue& epilogue, float* y) {
   const WinogradFrames from{s.frames, s.height, s.width, s.in}, to{s.frames, s.height, s.width, s.out};
-  const int64_t tiles = from.tiles(), row = padded(s.out), chunk = std::min(tiles, kTilesAtOnce);
+  const int64_t tiles = from.tiles(), row = winograd_padded(s.out), chunk = std::min(tiles, kTilesAtOnce);
   const int64_t v_stride = position_stride(chunk * s.in), m_stride = position_stride(chunk * row);
   float* memory = scratch_floats(kPositions * (m_stride + v_stride / 2));
   auto* v = reinterpret_cast<int16_t*>(memory + kPositions * m_stride);

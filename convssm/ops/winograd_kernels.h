@@ -38,6 +38,10 @@ struct WinogradEpilogue {  // y = activation(conv + bias + add)
 int64_t winograd_lanes();
 // Output channels in a panel of packed weights and of transformed gradients.
 int64_t winograd_panel();
+// Output channels with those that fill the last panel.
+inline int64_t winograd_padded(int64_t channels) {
+  return (channels + winograd_panel() - 1) / winograd_panel() * winograd_panel();
+}
 
 // Weights of one panel of output channels, [9][in][panel width], to packed [36][in][panel width], positions `stride`
 // apart.
