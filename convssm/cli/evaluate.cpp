@@ -69,7 +69,7 @@ void run_evaluate(const EvaluateCommand& command) {
   if (command.timing && !command.weights.empty()) {
     fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
   }
-  if (command.timing) return run_timing(loaded, config, out);
+  if (command.timing) return run_timing(loaded, config, dataset, out);
   const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   make_folder(out + "/samples");
 

@@ -31,10 +31,11 @@ evaluate::TimingOptions timing_options(const train::Config& config) {
 
 }  // namespace
 
-void run_timing(const models::LoadedModel& loaded, const train::Config& config, const std::string& out) {
+void run_timing(const models::LoadedModel& loaded, const train::Config& config,
+                std::shared_ptr<const data::Dataset> trained, const std::string& out) {
   train::Config finer = config;
   finer.data = evaluate::finer_data(config.data);
-  const evaluate::TimingClips clips{train::make_dataset(config), train::make_dataset(finer)};
+  const evaluate::TimingClips clips{std::move(trained), train::make_dataset(finer)};
   const evaluate::TimingOptions options = timing_options(config);
   evaluate::require_intervals(*loaded.model, clips.trained->format());
   make_folder(out);

@@ -1,14 +1,18 @@
 // convssm evaluate --timing: a run at other frame rates, and with frames missing.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "convssm/data/dataset.h"
 #include "convssm/models/model_file.h"
 #include "convssm/train/config.h"
 
 namespace convssm::cli {
 
-// Writes timing.json, timing_rates.png and timing_dropped.png into the folder `out` and prints the tables.
-void run_timing(const models::LoadedModel& loaded, const train::Config& config, const std::string& out);
+// With `trained`, the dataset of the config. Writes timing.json, timing_rates.png and timing_dropped.png into the folder
+// `out` and prints the tables.
+void run_timing(const models::LoadedModel& loaded, const train::Config& config,
+                std::shared_ptr<const data::Dataset> trained, const std::string& out);
 
 }  // namespace convssm::cli
