@@ -29,12 +29,13 @@ struct Strip {
 io::Image cut(const io::Image& image, int64_t top, int64_t height, int64_t tile, const std::vector<int64_t>& columns) {
   const auto count = static_cast<int64_t>(columns.size()), channels = image.channels;
   io::Image out{count * (tile + strip_gap) - strip_gap, height, channels, {}};
-  out.pixels.assign(static_cast<size_t>(out.width * height * channels), 96);
+  out.pixels.resize(static_cast<size_t>(out.width * height * channels));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t left = columns[static_cast<size_t>(i)] * (tile + strip_gap);
+    const int64_t width = i + 1 < count ? tile + strip_gap : tile;  // the gap behind a tile comes with it
     for (int64_t y = 0; y < height; ++y) {
       const auto from = image.pixels.begin() + ((top + y) * image.width + left) * channels;
-      std::copy_n(from, tile * channels, out.pixels.begin() + (y * out.width + i * (tile + strip_gap)) * channels);
+      std::copy_n(from, width * channels, out.pixels.begin() + (y * out.width + i * (tile + strip_gap)) * channels);
     }
   }
   return out;
