@@ -15,7 +15,7 @@ namespace convssm::report {
 struct Record {
   std::string folder;          // its path
   std::string row, label;      // the name to choose it by, and the one to show
-  std::string part = "table";  // table, seed (another one of the row `of`), ablation, sweep, model (none of these)
+  std::string part = "table";  // table, or of the row `of` a seed, an ablation, a sweep, a rate; model: none of these
   std::string of;              // the row it belongs to
   double place = 0;            // rows ascend by it
   nlohmann::json about, status, metrics;  // record.json, status.json, metrics.json; {} if missing

@@ -66,7 +66,7 @@ std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std:
 
 std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
   std::vector<ResultRow> rows, others;
-  for (const char* part : {"table", "seed", "ablation"}) {
+  for (const char* part : {"table", "seed", "ablation", "rate"}) {
     for (const Record& record : records) {
       if (record.part != part || !record.evaluated()) continue;
       rows.push_back({record.part == "seed" ? seed_label(record) : record.label, "", {&record}, false});

@@ -22,8 +22,9 @@ std::string about_block(const std::vector<Record>& records);  // machine, progra
 std::string table_block(const std::vector<Record>& records);  // costs, then a table for each horizon; mean over seeds
 std::string short_block(const std::vector<Record>& records);  // the scores alone, in one table
 std::string seeds_block(const std::vector<Record>& records);  // the scores of each seed
-std::string ablations_block(const std::vector<Record>& records);  // beside the row that they change
+std::string ablations_block(const std::vector<Record>& records);  // sizes, training time and scores
 std::string sweep_block(const std::vector<Record>& records);      // scores of short runs by learning rate
+std::string rates_block(const std::vector<Record>& records);      // rows of the table beside runs with other rates
 
 // All rows but those of the sweep, with links to their records, relative to `folder`, and the commands that made them.
 std::string rows_block(const std::vector<Record>& records, const std::string& folder);

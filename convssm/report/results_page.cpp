@@ -37,13 +37,14 @@ class ResultsPage {
     if (name == "seeds") return seeds_block(records_);
     if (name == "ablations") return ablations_block(records_);
     if (name == "sweep") return sweep_block(records_);
+    if (name == "rates") return rates_block(records_);
     if (name == "rows") return rows_block(records_, folder_.string());
     if (name == "curves") return curves();
     if (name == "strips") return strips();
     if (name == "timing") return timing();
     fail(ErrorKind::data,
-         "the page has a block 'results {}', known are machine, table, short, seeds, ablations, sweep, rows, curves, "
-         "strips and timing",
+         "the page has a block 'results {}', known are machine, table, short, seeds, ablations, sweep, rates, rows, "
+         "curves, strips and timing",
          name);
   }
 

@@ -1,5 +1,5 @@
 // The page of results, a page with marks `<!-- results NAME -->` (report/marked_page.h). Blocks: machine, table, seeds,
-// curves, strips, ablations, sweep, rows, timing, and short for the README.
+// curves, strips, ablations, sweep, rates, rows, timing, and short for the README.
 #pragma once
 
 #include <cstdint>

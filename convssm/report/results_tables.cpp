@@ -1,7 +1,10 @@
 // Results as tables of a page.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "convssm/report/markdown.h"
 #include "convssm/report/results.h"
@@ -64,6 +67,18 @@ std::string spread_note(const std::vector<ResultRow>& rows) {
                      names);
 }
 
+std::vector<Column> costs(const std::vector<ResultRow>& rows, const std::set<std::string>& titles) {
+  auto columns = cost_columns(rows);
+  std::erase_if(columns, [&](const Column& column) { return !titles.contains(column.title); });
+  return columns;
+}
+
+// For rows that do not compete.
+std::vector<Column> without_best(std::vector<Column> columns) {
+  for (Column& column : columns) column.title += better_arrow(column.better), column.better = 0;
+  return columns;
+}
+
 }  // namespace
 
 std::string table_block(const std::vector<Record>& records) {
@@ -92,22 +107,31 @@ std::string seeds_block(const std::vector<Record>& records) {
       lines.push_back({seed_label(*record), "", {record}, false});
     }
   }
-  if (lines.empty()) return "";
-  auto columns = score_columns(lines);
-  for (Column& column : columns)
-    column.title += better_arrow(column.better), column.better = 0;  // seeds do not compete
-  return table(lines, columns, {.spread = false, .horizons = true});
+  return lines.empty() ? "" : table(lines, without_best(score_columns(lines)), {.spread = false, .horizons = true});
 }
 
 std::string ablations_block(const std::vector<Record>& records) {
   const auto rows = model_rows(records, "ablation");
   if (rows.empty()) return "";
-  std::vector<Column> columns;
-  for (Column& column : cost_columns(rows)) {
-    if (column.title == "parameters" || column.title == "training, min") columns.push_back(std::move(column));
-  }
+  auto columns = costs(rows, {"parameters", "training, min"});
   for (Column& column : score_columns(rows)) columns.push_back(std::move(column));
   return table(rows, columns, {.spread = false, .horizons = true});
+}
+
+std::string rates_block(const std::vector<Record>& records) {
+  std::vector<ResultRow> lines;
+  for (const ResultRow& row : model_rows(records, "table")) {
+    std::vector<ResultRow> tried = {{row.label, "", {row.seeds[0]}, false}};
+    for (const ResultRow& other : model_rows(records, "rate")) {
+      if (other.seeds[0]->of == row.seeds[0]->row) tried.push_back({row.label, "", other.seeds, false});
+    }
+    std::ranges::stable_sort(tried, {}, [](const ResultRow& line) { return line.seeds[0]->lr.value_or(0); });
+    if (tried.size() > 1) lines.insert(lines.end(), tried.begin(), tried.end());
+  }
+  if (lines.empty()) return "";
+  auto columns = costs(lines, {"lr"});
+  for (Column& column : without_best(score_columns(lines))) columns.push_back(std::move(column));
+  return table(lines, columns, {.spread = false, .horizons = true});
 }
 
 }  // namespace convssm::report

@@ -1,4 +1,5 @@
-// Records of runs that never were, for the tests of results: three models, a second seed, an ablation, a sweep.
+// Records of runs that never were, for the tests of results: two models, a second seed, an ablation, a sweep, another
+// learning rate.
 #pragma once
 
 #include <fmt/format.h>
@@ -85,6 +86,9 @@ inline void write_fake_results(const ScratchFolder& folder) {
   write_fake_run(folder, {"convs5_seed2", fake_record("convs5_seed2", "ConvS5", "seed", 2, "convs5"), 21, 0.2, 2});
   write_fake_run(folder, {"a_lstm", fake_record("a_lstm", "ConvLSTM", "table", 3, "a_lstm"), 20.25, 0.05});
   write_fake_run(folder, {"no_gelu", fake_record("no_gelu", "without GELU", "ablation", 4, "convs5"), 19, 0.3});
+  nlohmann::json rate = fake_record("a_lstm_slow", "ConvLSTM, lr 1e-4", "rate", 5, "a_lstm");
+  rate["lr"] = 1e-4;
+  write_fake_run(folder, {"a_lstm_slow", rate, 18, 0.4});
   folder.write("results/convs5/speed.json", R"({"frames_per_second": 812.4, "rounds": [812.4], "frames": 300})");
   nlohmann::json diverged = fake_record("s3", "s3", "sweep", 9, "convs5");
   diverged["lr"] = 0.01, diverged["diverged"] = true;

@@ -34,7 +34,8 @@ TEST_F(Pages, AreFilledWithPicturesBesideThem) {
   write_fake_results(folder);
   io::write_png(folder.path("results/a_lstm/timing_rates.png"), fake_strip());
   std::string text;
-  for (const char* name : {"machine", "table", "seeds", "curves", "strips", "ablations", "sweep", "rows", "timing"}) {
+  for (const char* name :
+       {"machine", "table", "seeds", "curves", "strips", "ablations", "sweep", "rates", "rows", "timing"}) {
     text += fmt::format("<!-- results {} -->\nold\n<!-- end -->\n", name);
   }
   folder.write("docs/results.md", text);

@@ -21,7 +21,7 @@ void expect_contains(const std::string& text, const std::string& part) {
 TEST_F(Results, ARecordKnowsItsCosts) {
   write_fake_results(folder);
   const auto all = records();
-  ASSERT_EQ(all.size(), 7u);
+  ASSERT_EQ(all.size(), 8u);
   EXPECT_EQ(all[0].row, "convs5");
   EXPECT_EQ(all[2].row, "a_lstm");  // by place, not by name
   EXPECT_DOUBLE_EQ(all[0].training_minutes.value(), 10);
@@ -30,8 +30,8 @@ TEST_F(Results, ARecordKnowsItsCosts) {
   EXPECT_EQ(all[0].frames_per_second, 812.4);
   EXPECT_FALSE(all[2].frames_per_second);
   EXPECT_EQ(all[1].seed, 2);
-  EXPECT_EQ(all[4].validation_psnr, 19.5);
-  EXPECT_TRUE(all[6].diverged);
+  EXPECT_EQ(all[5].validation_psnr, 19.5);
+  EXPECT_TRUE(all[7].diverged);
 }
 
 TEST_F(Results, PlainRunFoldersAreRowsUnderTheirNames) {
@@ -99,6 +99,9 @@ TEST_F(Results, SeedsAblationsAndLearningRates) {
   EXPECT_EQ(
       sweep_block(all),
       "| model | lr 0.001 | lr 0.004 | lr 0.01 |\n|---|---:|---:|---:|\n| ConvS5 | **19.50** | 18.25 | diverged |\n");
+  expect_contains(rates_block(all),
+                  "| ConvLSTM | 1e-4 | 18.00 | 0.400 | 17.00 | 0.500 |\n| ConvLSTM | 0.001 | 20.25 |");
+  EXPECT_EQ(rates_block(all).find("ConvS5"), std::string::npos);  // no other rate at full length
 }
 
 TEST_F(Results, SayWhereTheyComeFrom) {
@@ -119,7 +122,8 @@ TEST_F(Results, TheTerminalShowsEveryRun) {
   const std::string text = results_text(records());
   expect_contains(text, "2 frames ahead  4 frames ahead\n");
   expect_contains(
-      text, "ConvS5, seed 2       0.16 M  0.001             10                     -  21.00  0.200    20.00  0.300\n");
+      text,
+      "ConvS5, seed 2         0.16 M  0.001             10                     -  21.00  0.200    20.00  0.300\n");
   expect_contains(text, "\nblank frame  ");
   EXPECT_EQ(text.find("s1"), std::string::npos);
   expect_contains(results_text(only_rows(records(), {"s1"})), "s1");
@@ -127,7 +131,7 @@ TEST_F(Results, TheTerminalShowsEveryRun) {
 
 TEST_F(Results, RowsAreChosenWithTheirSeeds) {
   write_fake_results(folder);
-  EXPECT_EQ(only_rows(records(), {}).size(), 7u);
+  EXPECT_EQ(only_rows(records(), {}).size(), 8u);
   EXPECT_EQ(only_rows(records(), {"a_lstm"}).size(), 1u);
   EXPECT_EQ(model_rows(only_rows(records(), {"convs5"}), "table").at(0).seeds.size(), 2u);
   EXPECT_THROW(only_rows(records(), {"convs6"}), Error);

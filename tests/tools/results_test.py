@@ -31,7 +31,8 @@ class Results(unittest.TestCase):
     def start(self, *arguments, **environment):
         # From elsewhere: it finds the project by its own place.
         return subprocess.Popen([sys.executable, str(self.root / "tools/results"), "--program",
-                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", "--records", str(self.root / "results"), *arguments], cwd="/", text=True,
+                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", "--records",
+                                 str(self.root / "results"), *arguments], cwd="/", text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment})
 
     def run_driver(self, *arguments, code=0, **environment):
@@ -69,6 +70,13 @@ class Results(unittest.TestCase):
         self.run_driver()
         self.assertEqual(self.record("a")["lr"], 3e-3)
         self.assertFalse((self.root / "results/sweep_a_5e-4").exists())
+
+    def test_a_row_may_have_a_rate_of_its_own(self):
+        row = {"row": "a_slow", "label": "A, lr 1e-4", "part": "rate", "of": "a", "lr": "1e-4"}
+        self.write_plan({**PLAN, "rows": [*PLAN["rows"], row]})
+        self.run_driver()
+        self.assertEqual((self.record("a_slow")["lr"], self.record("a_slow")["part"]), (1e-4, "rate"))
+        self.assertEqual(self.record("a")["lr"], 3e-3)
 
     def test_what_has_a_record_is_not_made_again(self):
         self.run_driver()
