@@ -30,10 +30,12 @@ class Results(unittest.TestCase):
 
     def start(self, *arguments, **environment):
         # From elsewhere: it finds the project by its own place.
-        return subprocess.Popen([sys.executable, str(self.root / "tools/results"), "--program",
-                                 str(SOURCE / "tests/tools/stand_in.py"), "--drawn", "--records",
-                                 str(self.root / "results"), *arguments], cwd="/", text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **environment})
+        command = [sys.executable, str(self.root / "tools/results"), "--program", str(SOURCE / "tests/tools/stand_in.py"),
+                   "--drawn", "--records", str(self.root / "results"), *arguments]
+        process = subprocess.Popen(command, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **environment})
+        self.addCleanup(process.kill)
+        return process
 
     def run_driver(self, *arguments, code=0, **environment):
         process = self.start(*arguments, **environment)
@@ -94,7 +96,13 @@ class Results(unittest.TestCase):
         self.run_driver()
         self.assertTrue(self.record("b"))
         self.assertEqual(len(list(self.root.glob("runs/results/*/waits"))), 2)  # what was begun is still there
-        self.assertTrue(all(line.endswith("--resume") for line in self.calls() if line.startswith("train")))
+
+    def test_an_error_of_one_row_stops_the_others_after_they_have_saved(self):
+        output = self.run_driver("--jobs", "2", code=1, STAND_IN_WAITS="train", STAND_IN_FAILS="sweep_a_5e-4")
+        self.assertIn("ended with 3", output)
+        self.assertIn("out of luck", output)
+        self.assertEqual([path.parent.name for path in self.root.glob("runs/results/*/waits")], ["sweep_a_1e-4"])
+        self.assertEqual(list(self.root.glob("results/*/record.json")), [])
 
     def test_a_row_again_that_was_stopped_while_it_was_scored_goes_on(self):
         self.run_driver()
@@ -109,6 +117,8 @@ class Results(unittest.TestCase):
             if len(list(self.root.glob(pattern))) == count:
                 break
             time.sleep(0.1)
+        else:
+            self.fail(f"not {count} of {pattern} after half a minute")
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
@@ -123,6 +133,32 @@ class Results(unittest.TestCase):
         self.write_plan(PLAN)
         (self.root / "configs/laptop/a.yaml").write_text("seed: 3\n")
         self.assertIn("was begun with other values", self.run_driver(code=1))
+
+    def test_a_record_that_the_plan_no_longer_means_is_not_taken_for_it(self):
+        self.run_driver()
+        self.write_plan({**PLAN, "ablation": {"of": "a", "set": ["train.steps=6"]}})
+        self.assertIn("small                ablation   stale", self.run_driver("--list"))
+        self.assertIn("the records small in", self.run_driver(code=1))
+        self.assertEqual(self.record("small")["commands"][0].count("train.steps=5"), 1)
+
+    def test_records_name_no_place_of_this_machine(self):
+        weights = self.root / "weights"
+        weights.mkdir()
+        self.run_driver("--weights", str(weights), HOME=str(self.root))
+        text = (self.root / "results/b/metrics.json").read_text()
+        self.assertIn('"lpips": "not in $CONVSSM_WEIGHTS"', text)
+        self.assertIn("--weights $CONVSSM_WEIGHTS", self.record("b")["commands"][1])
+        for path in self.root.glob("results/*/*.json"):
+            self.assertNotIn(str(self.root), path.read_text(), path)
+
+    def test_speeds_alone(self):
+        self.run_driver()
+        (self.root / "results/b/speed.json").unlink()
+        self.calls()
+        self.assertIn("1200 frames/s", self.run_driver("--speed"))
+        self.assertTrue((self.root / "results/b/speed.json").exists())
+        self.assertEqual({line.split()[0] for line in self.calls()}, {"data", "generate"})
+        self.assertIn("did not say how fast", self.run_driver("--speed", code=1, STAND_IN_SAYS="nothing"))
 
     def test_one_row_again_beside_its_record(self):
         self.assertIn("have no records", self.run_driver("a", code=1))
@@ -146,6 +182,34 @@ class Results(unittest.TestCase):
         self.assertIn("no train-images-idx3-ubyte.gz in", refused("--mnist", str(empty)))
         self.assertIn("/nowhere is not a folder", refused("--mnist", "/nowhere"))
         self.assertIn("--drawn needs --records", refused("--drawn"))
+        self.assertIn("--drawn needs --records", refused("--drawn", "a"))
+        (self.root / "runs/mnist").mkdir(parents=True)
+        (empty / "train-images-idx3-ubyte.gz").write_text("")
+        self.assertIn("runs/mnist is a folder", refused("--mnist", str(empty)))
+
+    def test_a_drawn_row_needs_no_mnist_and_nothing_does_when_all_is_recorded(self):
+        drawn = {"row": "drawn", "label": "drawn", "part": "model", "of": "a", "drawn": True}
+        folder = self.root / "digits"
+        folder.mkdir()
+        (folder / "train-images-idx3-ubyte.gz").write_text("")
+        self.write_plan({**PLAN, "rows": [*PLAN["rows"], drawn]})
+
+        def make(mnist):
+            command = [sys.executable, str(self.root / "tools/results"), "--program",
+                       str(SOURCE / "tests/tools/stand_in.py"), "--mnist", str(mnist)]
+            return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MNIST": ""})
+
+        self.assertEqual(make(folder).returncode, 0)
+        trained = {line.split()[3]: line for line in self.calls() if line.startswith("train")}
+        self.assertNotIn("data.images", trained["runs/results/drawn"])
+        self.assertIn("data.images=runs/mnist/train-images-idx3-ubyte.gz", trained["runs/results/a"])
+        (folder / "train-images-idx3-ubyte.gz").unlink()
+        self.assertEqual(make(folder).returncode, 0)
+        self.assertEqual(self.calls(), [])
+
+    def test_numbers_are_checked(self):
+        for option in ("--jobs", "--threads"):
+            self.assertIn("at least 1, got '0'", self.run_driver(option, "0", code=2))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,21 @@ def wait_in(verb, run):
         time.sleep(60)
 
 
+def wait_for_the_other(run):
+    while not list(run.parent.glob("*/waits")):
+        time.sleep(0.05)
+
+
 def train(words):
     run = Path(words[words.index("--run") + 1])
     rate = value_of(words, "train.lr")
     run.mkdir(parents=True, exist_ok=True)
     (run / "config.yaml").write_text(f"lr: {rate}\n")
     (run / "log.jsonl").write_text("{}\n")
+    if os.environ.get("STAND_IN_FAILS") == run.name:
+        wait_for_the_other(run)
+        print("out of luck")
+        return 3
     if RATES[rate] is None:
         return 5
     wait_in("train", run)
@@ -42,6 +51,8 @@ def evaluate(words):
     metrics = {"protocol": {"metrics": {"psnr_f01": {}}},
                "horizons": [{"frames": 4, "rows": [{"name": "core", "psnr_f01": {"mean": psnr}}]}],
                "curves": {"psnr_f01": {"core": [psnr + 1, psnr - 1, 0, 0]}}}
+    if "--weights" in words:
+        metrics["left_out"] = {"lpips": "not in " + words[words.index("--weights") + 1]}
     (run / "metrics.json").write_text(json.dumps(metrics))
     (run / "samples").mkdir(exist_ok=True)
     for i in range(2):
@@ -57,7 +68,7 @@ def main():
         return train(words)
     if words[0] == "evaluate":
         return evaluate(words)
-    if words[0] == "generate":
+    if words[0] == "generate" and not os.environ.get("STAND_IN_SAYS"):
         print("generate: 2000 in 1.7s, 1.2k/s, frames")
     return 0
 

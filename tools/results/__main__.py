@@ -8,7 +8,7 @@
 A run lives in runs/results/ROW; what the page cites is copied to results/ROW: config, log, scores, strips and record.json.
 Rows train side by side, one thread each.
 """
-import argparse, os, shutil, signal
+import argparse, os, signal
 from pathlib import Path
 
 import speed
@@ -23,6 +23,10 @@ RUNS, AGAIN = Path("runs/results"), Path("runs/again")
 
 def make_missing(plan, program, options):
     maker = Maker(plan, program, RUNS, options)
+    stale = [name for name in plan.rows if maker.is_stale(plan.rows[name])]
+    if stale:
+        raise SystemExit(f"error: the records {', '.join(stale)} in {plan.records} were made with other values than the plan "
+                         "has now; remove those folders to make them anew, or mend the plan")
 
     def work(row):
         record = maker.make(row)
@@ -39,8 +43,10 @@ def make_again(plan, program, options):
     """These rows from scratch (or from where a stop left them), and what they give beside what is recorded."""
     maker, left = Maker(plan, program, AGAIN, options), list(options.rows)
     for name in options.rows:
+        maker.train_arguments(plan.rows[name])  # an error comes before anything is removed
+    for name in options.rows:
         if maker.is_whole(plan.rows[name]):
-            shutil.rmtree(AGAIN / name)
+            maker.remove(name)
 
     def work(row):
         maker.make(row)
@@ -56,17 +62,24 @@ def make_again(plan, program, options):
                       + ("nothing" if known is None else f"{known:9.4f}"))
 
 
+def positive(text):
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
+    return int(text)
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="tools/results", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
-    parser.add_argument("--mnist", help="folder of the four IDX files, by default $MNIST")
+    parser.add_argument("--mnist", help="folder of the four IDX files, by default $MNIST or ../shared/assets/mnist")
     parser.add_argument("--drawn", action="store_true",
                         help="digits drawn by the program instead of MNIST; with --records elsewhere")
     parser.add_argument("--weights",
-                        help="folder of the metrics' weights, by default $CONVSSM_WEIGHTS or the user's (convssm weights)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows side by side (default: the cores)")
-    parser.add_argument("--threads", type=int, default=1, help="of each row (default 1)")
+                        help="folder of the metrics' weights, by default $CONVSSM_WEIGHTS, ../shared/assets/lpips or the "
+                             "user's (convssm weights)")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count(), help="rows side by side (default: the cores)")
+    parser.add_argument("--threads", type=positive, default=1, help="of each row (default 1)")
     parser.add_argument("--plan", type=Path, help="by default results/plan.json")
     parser.add_argument("--records", type=Path, help="folder of the records, by default results")
     parser.add_argument("--program", type=Path, help="by default build/release/bin/convssm")
@@ -93,15 +106,18 @@ def link_mnist(folder):
                          "with --mnist, or say --drawn for digits drawn by the program, whose numbers are not those of "
                          "docs/results.md")
     link = MNIST.parent
-    if link.is_symlink() and os.readlink(link) == folder:
+    if link.exists() and link.resolve() == Path(folder).resolve():
         return
+    if link.is_dir() and not link.is_symlink():
+        raise SystemExit(f"error: {link} is a folder, and a link to {folder} is to stand there; move it away, or use its files "
+                         f"with --mnist {link}")
     link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(folder)
 
 
 def needs_mnist(plan, options):
-    rows = [plan.rows[name] for name in options.rows] if options.rows else plan.rows.values()
+    rows = [plan.rows[name] for name in options.rows] if options.rows else plan.makeable()
     return not options.drawn and not options.speed and any(not row.get("drawn") for row in rows)
 
 
@@ -112,7 +128,7 @@ def main():
                                 user_weights())
     mnist = folder_of("--mnist", options.mnist, os.environ.get("MNIST"), assets / "mnist")
     options.program = str((options.program or ROOT / "build/release/bin/convssm").resolve())
-    if options.drawn and not options.rows and not options.records:
+    if options.drawn and not options.records:
         raise SystemExit("error: --drawn needs --records with another folder: results/ holds those of MNIST")
     options.plan = (options.plan or ROOT / "results/plan.json").resolve()
     options.records = options.records.resolve() if options.records else Path("results")
@@ -122,8 +138,10 @@ def main():
     if unknown:
         raise SystemExit(f"error: no row {', '.join(unknown)}; there are {', '.join(plan.rows)}")
     if options.list:
+        lister = Maker(plan, None, RUNS, options)
         for name, row in plan.rows.items():
-            print(f"{name:<20} {row['part']:<10} {'recorded' if plan.record(name) else 'to do':<10} {row['label']}")
+            state = "to do" if not plan.record(name) else "stale" if lister.is_stale(row) else "recorded"
+            print(f"{name:<20} {row['part']:<10} {state:<10} {row['label']}")
         return
     if not Path(options.program).exists():
         raise SystemExit(f"error: {options.program} is not there; `make build` makes it")

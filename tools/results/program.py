@@ -67,5 +67,15 @@ def machine():
 
 
 def commit():
-    text = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True)
-    return text.stdout.strip() or "unknown"
+    try:
+        text = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True).stdout
+    except FileNotFoundError:  # no git
+        text = ""
+    return text.strip() or "unknown"
+
+
+def write_whole(path, text):
+    """The file is there with all of the text or not at all."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(text)
+    os.replace(new, path)

@@ -1,8 +1,8 @@
 """Makes a row: trains, scores, keeps what the page cites."""
-import json, os, shutil
+import json, shutil
 from pathlib import Path
 
-from program import Diverged, commit, machine, say
+from program import Diverged, commit, machine, say, write_whole
 
 CONFIGS = Path("configs/laptop")
 MNIST = Path("runs/mnist/train-images-idx3-ubyte.gz")
@@ -29,13 +29,13 @@ class Maker:
         """Trains and scores a row from where it was left; its record."""
         name, run = row["row"], self.runs / row["row"]
         lr, train = self.train_arguments(row)
-        self.check_unchanged(row, train)
+        begun = self.begin(row, train)
         steps = [train, ["evaluate", str(run), *(["--weights", "$CONVSSM_WEIGHTS"] if self.weights else [])]]
         if row.get("timing"):
             steps.append(["evaluate", str(run), "--timing"])
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"], "lr": lr,
                   "commands": [f"convssm --threads {self.threads} {' '.join(words)}" for words in steps],
-                  "commit": commit(), "machine": machine(), "threads": self.threads}
+                  "commit": begun, "machine": machine(), "threads": self.threads}
         steps[0] = [*train, "--resume"]
         try:
             for words in steps:
@@ -48,15 +48,34 @@ class Maker:
             return {**record, "diverged": True}
         return record
 
-    def check_unchanged(self, row, train):
-        """A run that was begun with other values must not go on under the name of these."""
-        run, config = self.runs / row["row"], CONFIGS / f"{row['of']}.yaml"
-        begun, text = self.runs / f"{row['row']}.begun", " ".join(train) + "\n" + config.read_text()
-        if run.exists() and begun.exists() and begun.read_text() != text:
-            raise SystemExit(f"error: {run} was begun with other values, see {begun}; now they are\n  {' '.join(train)}\n"
+    def begin(self, row, train):
+        """The commit that a run was begun at. One begun with other values must not go on under the name of these."""
+        run, config, file = self.runs / row["row"], CONFIGS / f"{row['of']}.yaml", self.begun_file(row["row"])
+        now = {"train": " ".join(train), "config": config.read_text()}
+        begun = json.loads(file.read_text()) if file.exists() else {}
+        if run.exists() and {key: begun.get(key) for key in now} != now:
+            raise SystemExit(f"error: {run} was begun with other values, see {file}; now they are\n  {' '.join(train)}\n"
                              f"and those of {config}. Remove the folder to begin it anew")
-        begun.parent.mkdir(parents=True, exist_ok=True)
-        begun.write_text(text)
+        if not run.exists():
+            begun = {**now, "commit": commit()}
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, json.dumps(begun, indent=1) + "\n")
+        return begun["commit"]
+
+    def begun_file(self, name):
+        return self.runs / f"{name}.begun"
+
+    def remove(self, name):
+        shutil.rmtree(self.runs / name)
+        self.begun_file(name).unlink(missing_ok=True)
+
+    def is_stale(self, row):
+        """Whether the record was trained with other values than the plan has now."""
+        record = self.plan.record(row["row"])
+        if not record or not (row.get("lr") or self.plan.best_rate(row["of"])):
+            return False
+        made = record["commands"][0].split(" train ", 1)[1]
+        return made != " ".join(self.train_arguments(row)[1][1:])
 
     def is_whole(self, row):
         """Whether a run has all that its record needs."""
@@ -80,6 +99,5 @@ class Maker:
             if (run / name).exists() or not record.get("diverged"):
                 (folder / name).parent.mkdir(exist_ok=True)
                 self.copy(run / name, folder / name)
-        (folder / "record.json.new").write_text(json.dumps(record, indent=1) + "\n")
-        os.replace(folder / "record.json.new", folder / "record.json")
+        write_whole(folder / "record.json", json.dumps(record, indent=1) + "\n")
         say(f"{row['row']}: recorded in {folder}")

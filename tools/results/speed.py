@@ -2,7 +2,7 @@
 import json, os, statistics
 from pathlib import Path
 
-from program import commit, machine
+from program import commit, machine, write_whole
 
 FRAMES, ROUNDS = 2000, 5
 CLIP = ["digits=1", "image_size=32", "digit_size=24", "subpixel=true"]
@@ -18,20 +18,24 @@ def measure(plan, program, runs):
     rates = {name: [] for name in models}
     for _ in range(ROUNDS):
         for name in models:
+            before = log.stat().st_size
             program.call(["generate", str(runs / name), "--context", str(clip), "--frames", str(FRAMES), "--out",
                           str(runs / "speed.npy"), "--force"], log, cores)
-            rates[name].append(last_rate(log))
+            rates[name].append(rate_in(log, before))
     for name, rounds in rates.items():
         value = {"frames_per_second": statistics.median(rounds), "rounds": rounds, "frames": FRAMES,
                  "threads": cores, "machine": machine(), "commit": commit()}
-        (plan.records / name / "speed.json").write_text(json.dumps(value, indent=1) + "\n")
+        write_whole(plan.records / name / "speed.json", json.dumps(value, indent=1) + "\n")
         print(f"{name:<20} {value['frames_per_second']:8.0f} frames/s  ({min(rounds):.0f} to {max(rounds):.0f})")
 
 
-def last_rate(log):
-    """Of a line such as "generate: 2000 in 6.9s, 290.1/s, frames" or with 1.29k/s."""
-    line = [line for line in open(log) if line.startswith(f"generate: {FRAMES} in ")][-1]
-    rate = line.split("/s")[0].split(", ")[-1]
+def rate_in(log, begin):
+    """Of a line such as "generate: 2000 in 6.9s, 290.1/s, frames" or with 1.29k/s, behind this place of the log."""
+    text = log.read_bytes()[begin:].decode()
+    lines = [line for line in text.splitlines() if line.startswith(f"generate: {FRAMES} in ")]
+    if not lines:
+        raise SystemExit(f"error: the program did not say how fast it was, see the end of {log}")
+    rate = lines[-1].split("/s")[0].split(", ")[-1]
     return float(rate[:-1]) * 1000 if rate.endswith("k") else float(rate)
 
 
