@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
 #include "convssm/data/picture.h"
 #include "convssm/io/npy.h"
@@ -95,7 +96,7 @@ class PictureSink : public FrameSink {
 }  // namespace
 
 std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o) {
-  const std::string ending = std::filesystem::path(path).extension().string();
+  const std::string ending = file_ending(path);
   if (ending == ".npy") return std::make_unique<NpySink>(path, format, o);
   if (ending == ".npz") return std::make_unique<NpzSink>(path, format, o);
   return std::make_unique<PictureSink>(path, format, o);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/io/frame_format.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/mp4.h"
@@ -154,8 +155,7 @@ constexpr Kind kinds[] = {{".npy", make<NpyVideo>, read_npy},
                           {".png", make<Strip>, read_png_video}};
 
 const Kind& kind_of(const char* who, const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
-  for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  const std::string extension = file_ending(path);
   std::vector<std::string> known;
   for (const Kind& kind : kinds) {
     if (extension == kind.extension) return kind;
