@@ -119,15 +119,16 @@ std::string scores(const Card& card) {
   return out;
 }
 
-// Clips like those it was trained on. The digits are drawn by the program, the same ones only if training had such.
-std::string make_command(const json& data) {
+// A clip like those it was trained on. The digit is drawn by the program, one of training only if that had such.
+std::string make_command(const json& data, const json& context) {
   std::vector<const char*> kept = {"digits", "image_size", "digit_size", "step", "subpixel"};
   if (!data.contains("images")) kept.insert(kept.end(), {"shapes", "mix_splits", "seed"});
   std::string options;
   for (const char* key : kept) {
     if (data.contains(key)) options += fmt::format(" {}={}", key, plain(data[key]));
   }
-  return fmt::format("    convssm data make clip.npy{} --split test --clips 1 --frames 25\n", options);
+  return fmt::format("    convssm data make clip.npy{} --split test --clips 1 --frames {}\n", options,
+                     context.is_number_integer() ? context.get<int64_t>() : 25);
 }
 
 std::string usage(const Card& card) {
@@ -135,7 +136,8 @@ std::string usage(const Card& card) {
   const bool digits = data.is_object() && data.value("name", "") == "moving-mnist";
   const std::string context = card.has_context ? card.name + "/context.npy" : "clip.npy";
   std::string out = "\n## Use\n\n";
-  if (digits) out += make_command(data);
+  const bool makes = digits && !card.has_context;
+  if (makes) out += make_command(data, card.at(card.config, "/evaluate/context"));
   out += fmt::format("    convssm generate {} --context {} --frames 600 --out future.gif\n", card.name, context);
   std::string places;
   for (const char* key : {"images", "test_images", "path"}) {
@@ -143,7 +145,7 @@ std::string usage(const Card& card) {
   }
   out += fmt::format("    convssm evaluate {}{} --out scores\n\n", card.name, places);
   if (card.has_context) out += "`context.npy` holds the first frames of the first test clip. ";
-  if (digits) out += "The first command makes a clip to try, of a drawn digit. ";
+  if (makes) out += "The first command makes a clip to try, of a drawn digit. ";
   out += places.empty() ? "" : "The last one needs the data, at the paths that it names. ";
   return out + "`config.yaml` is how the model was trained, `log.jsonl` how that went.\n";
 }

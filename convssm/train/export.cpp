@@ -1,9 +1,11 @@
 #include "convssm/train/export.h"
 
 #include <ATen/core/Tensor.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
@@ -27,14 +29,12 @@ constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "export.j
                                   "status.json",       "metrics.json", "context.npy"};
 constexpr int64_t kContext = 25;  // frames, if the config does not say
 
-void make_room(const ExportOptions& o) {
+void check_room(const ExportOptions& o) {
   for (const char* name : kFiles) {
     const std::string path = o.out + "/" + name;
-    if (!fs::exists(path)) continue;
-    if (!o.force) fail(ErrorKind::usage, "{} is there already; --force replaces the export in this folder", path);
-    fs::remove(path);
+    if (o.force || !fs::exists(path)) continue;
+    fail(ErrorKind::usage, "{} is there already; --force replaces the export in this folder", path);
   }
-  make_folder(o.out);
 }
 
 json without_places(json value) {
@@ -56,9 +56,10 @@ json without_folder(const json& reason) {
 
 class Exporter {
  public:
-  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(models::load_model(o.run, o.step)) { make_room(o); }
+  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(models::load_model(o.run, o.step)) {}
 
   Exported run() {
+    make_folder(o_.out);
     copy("log.jsonl");
     copy("status.json");
     copy_metrics();
@@ -69,10 +70,18 @@ class Exporter {
     models::save_model(path("model.safetensors"), *loaded_.model, recipe);
     done("model.safetensors");
     write("export.json", about().dump(1) + "\n");
+    remove_old();
     return result_;
   }
 
  private:
+  // What an export before this one had and this one has not.
+  void remove_old() const {
+    for (const std::string name : kFiles) {
+      if (std::ranges::find(result_.files, name) == result_.files.end()) fs::remove(path(name));
+    }
+  }
+
   std::string path(const std::string& name) const { return o_.out + "/" + name; }
   void done(const std::string& name) { result_.files.push_back(name); }
 
@@ -99,8 +108,9 @@ class Exporter {
       for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
       return write("metrics.json", metrics.dump(1) + "\n");
     }
-    result_.notes.push_back(fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from,
-                                        step < 0 ? "missing" : fmt::format("of step {}", step), o_.run));
+    const std::string found = !fs::exists(from) ? "missing" : step < 0 ? "damaged" : fmt::format("of step {}", step);
+    result_.notes.push_back(
+        fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from, found, o_.run));
   }
 
   void write_context() {
@@ -147,6 +157,7 @@ Exported export_run(const ExportOptions& options) {
     fail(ErrorKind::usage, "{} is a run folder, its files would be replaced; name another folder with --out",
          options.out);
   }
+  check_room(options);
   return Exporter(options).run();
 }
 

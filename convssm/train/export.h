@@ -4,6 +4,7 @@
 // It names no place of this machine: absolute paths of the config's data become names of files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

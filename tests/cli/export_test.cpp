@@ -103,14 +103,18 @@ TEST_F(ExportProcess, TheCardSaysWhatItIs) {
   for (const char* part :
        {"# small\n", "convs5", "moving-mnist: ", "12 x 12, 1 channel", "12 steps of 2 clips of 6 frames",
         "| convs5 | 8 |", "| blank frame | 4 |", "psnr_f01 ↑", "convssm generate small --context small/context.npy",
-        "convssm data make clip.npy digits=1 image_size=12 digit_size=8", "data.images=digits.idx", "weights: MIT."}) {
+        "data.images=digits.idx", "weights: MIT."}) {
     expect_contains(card, part);
   }
+  EXPECT_EQ(card.find("data make"), std::string::npos);  // context.npy is there
 }
 
 TEST_F(ExportProcess, DoesNotOverwriteUnasked) {
   const std::string again = "export " + path("run") + " --out " + path("twice");
   ASSERT_EQ(run(again).code, 0);
+  const std::string card = read_all(path("twice/README.md"));  // without the data there is no context.npy
+  expect_contains(card, "convssm data make clip.npy digits=1 image_size=12 digit_size=8");
+  expect_contains(card, "--clips 1 --frames 3\n    convssm generate twice --context clip.npy");
   write_text(path("twice/README.md"), "mine");
   const std::string weights = read_all(path("twice/model.safetensors"));
   const Outcome refused = run(again + " --step 8");
