@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
@@ -48,23 +52,25 @@ struct Panel {
 
 void say(const std::string& command) { fmt::print("\n$ convssm {}\n", command), std::fflush(stdout); }
 
-train::Config write_config(const DemoCommand& command, const std::string& path) {
-  nlohmann::json json = io::parse_yaml(kDemoConfig, "the config of the demo");
-  for (const std::string& assignment : command.overrides) io::set_override(json, assignment);
-  replace_file(path, command.overrides.empty() ? kDemoConfig : io::to_yaml(json));
-  return train::Config::from_json(json);
-}
-
 // A demo that was stopped goes on; one of another model or other data cannot.
 void check_same(const std::string& out, const train::Config& config) {
   const std::string saved = out + "/config.yaml";
   if (!std::filesystem::exists(saved)) return;
   const auto before = train::Config::from_json(io::read_yaml(saved)).to_json();
   for (const std::string& change : train::differences(before, config.to_json())) {
-    if (change.starts_with("train.") || change.starts_with("evaluate.")) continue;
+    if (train::may_change(change)) continue;
     fail(ErrorKind::usage, "{} holds a demo with another model or other data ({}); remove it or name another --out",
          out, change);
   }
+}
+
+train::Config write_config(const DemoCommand& command, const std::string& path) {
+  nlohmann::json json = io::parse_yaml(kDemoConfig, "the config of the demo");
+  for (const std::string& assignment : command.overrides) io::set_override(json, assignment);
+  const auto config = train::Config::from_json(json);
+  check_same(command.out, config);
+  replace_file(path, command.overrides.empty() ? kDemoConfig : io::to_yaml(json));
+  return config;
 }
 
 int64_t context_of(const nlohmann::json& config) {
@@ -114,19 +120,17 @@ void save_panels(const std::vector<Panel>& panels, int64_t context, const std::s
   io::write_png(base + ".png", data::strip_picture(futures, evenly_spaced(futures[0].size(0), kMoments), 2));
 }
 
-// Truth and forecasts after the same frames of a test clip, as a user's recording would be; `known` are the frames of the
-// pretrained model, -1 without one. False if it was stopped.
-bool show_futures(const DemoCommand& command, const train::Config& config, int64_t known) {
+// Truth and forecasts after the same frames of a test clip, as a user's recording would be, with the pretrained model or
+// without. False if it was stopped.
+bool show_futures(const DemoCommand& command, const data::Dataset& dataset, int64_t context, bool pretrained) {
   const std::string& out = command.out;
   const std::string path = out + "/context.npy";
-  const auto dataset = train::make_dataset(config);
-  const data::FrameFormat format = dataset->format();
-  const int64_t context = std::max(known, context_of(config.to_json()));
-  const at::Tensor truth = dataset->clip(data::Split::test, kClip, context + command.frames).video;
+  const data::FrameFormat format = dataset.format();
+  const at::Tensor truth = dataset.clip(data::Split::test, kClip, context + command.frames).video;
   io::write_npy(path, data::to_bytes(truth.slice(0, 0, context)));
 
   std::vector<Panel> panels = {{"truth", truth}};
-  if (known >= 0) {
+  if (pretrained) {
     panels.push_back(
         {"pretrained", generate_video(command.pretrained, path, out + "/pretrained.npy", command, format)});
     if (exit_status() != 0) return false;
@@ -148,13 +152,14 @@ void run_demo(const DemoCommand& command) {
   make_folder(out);
   const std::string config_path = out + "/demo.yaml";
   const train::Config config = write_config(command, config_path);
-  check_same(out, config);
-  const int64_t known = pretrained_context(command.pretrained, train::make_dataset(config)->format());
+  const auto dataset = train::make_dataset(config);
+  const int64_t known = pretrained_context(command.pretrained, dataset->format());
   say(fmt::format("train {} --run {} --resume", config_path, out));
   if (const int status = run_train({config_path, {}, out, true}); status != 0) return set_exit_status(status);
   say(fmt::format("evaluate {}", out));
   run_evaluate({out, {}, "", -1});
-  if (exit_status() != 0 || !show_futures(command, config, known)) return;
+  if (exit_status() != 0 || !show_futures(command, *dataset, std::max(known, context_of(config.to_json())), known >= 0))
+    return;
   fmt::print("  {:<38} truth above, forecast below\n", out + "/samples/evaluate-strip-0.png");
   fmt::print("  {:<38} curves, scores and samples, in a browser\n", out + "/report.html");
 }

@@ -26,10 +26,10 @@ Config parse(nlohmann::json json, const std::vector<std::string>& overrides) {
   return config;
 }
 
-// A run goes on with the config it began with. `train` may change, which is said; model, data and seed may not.
+// A run goes on with the config it began with; what has changed and may is said.
 void check_changes(const Config& before, const Config& now) {
   for (const std::string& change : train::differences(before.to_json(), now.to_json())) {
-    if (!change.starts_with("train.") && !change.starts_with("evaluate.")) {
+    if (!train::may_change(change)) {
       fail(ErrorKind::usage, "the run cannot go on with another model or other data: {}. Train a new run (--run)",
            change);
     }

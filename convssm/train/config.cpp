@@ -65,4 +65,8 @@ std::vector<std::string> differences(const nlohmann::json& before, const nlohman
   return changed;
 }
 
+bool may_change(const std::string& difference) {
+  return difference.starts_with("train.") || difference.starts_with("evaluate.");
+}
+
 }  // namespace convssm::train

@@ -28,4 +28,7 @@ std::shared_ptr<models::Model> make_model(const Config& config, const data::Fram
 // The keys in which two configs differ, as "train.lr: 0.001 -> 0.0005".
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& after);
 
+// Whether a run can go on after such a difference: in `train` and `evaluate`, not in model, data or seed.
+bool may_change(const std::string& difference);
+
 }  // namespace convssm::train

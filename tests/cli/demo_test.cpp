@@ -47,14 +47,18 @@ TEST(Demo, ShowsTheNewOneAloneAndSaysWhy) {
   expect_contains(outcome.err, "no pretrained model");
   expect_contains(outcome.out, "truth | just trained: 7 frames after the same 2");
   EXPECT_EQ(io::read_gif(scratch.path("out/future.gif")).shape()[2], 2 * kPanel + kGap);
+  const std::string config = read_all(scratch.path("out/demo.yaml"));
   const Outcome other = run("demo --out " + scratch.path("out"));  // without the small model of before
   EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(read_all(scratch.path("out/demo.yaml")), config);
   expect_contains(other.err, "name another --out");
 }
 
 TEST(Demo, DoesNotTrainBeforeItSaysThatTheModelIsMissing) {
   const ScratchFolder scratch;
-  EXPECT_NE(demo(scratch.path("out"), scratch.path("nowhere")).code, 0);
+  const Outcome outcome = demo(scratch.path("out"), scratch.path("nowhere"));
+  EXPECT_NE(outcome.code, 0);
+  expect_contains(outcome.err, scratch.path("nowhere"));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("out/checkpoints")));
 }
 
