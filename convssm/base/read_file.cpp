@@ -1,14 +1,20 @@
 #include "convssm/base/read_file.h"
 
 #include <fstream>
-#include <iterator>
+#include <vector>
 
 namespace convssm {
 
 std::optional<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  std::string bytes;
+  std::vector<char> block(1 << 16);
+  while (in) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    bytes.append(block.data(), static_cast<size_t>(in.gcount()));
+  }
+  if (!in.eof() || in.bad()) return std::nullopt;  // not opened, or an error on the way
+  return bytes;
 }
 
 }  // namespace convssm

@@ -6,7 +6,7 @@
 
 namespace convssm {
 
-// Its bytes; nothing if it cannot be opened.
+// Its bytes; nothing if it cannot be read to its end.
 std::optional<std::string> read_file(const std::string& path);
 
 }  // namespace convssm

@@ -7,7 +7,7 @@
 
 namespace convssm {
 
-// At most `count` of 0 .. all-1, evenly spaced, the first and the last among them.
+// At most `count` of 0 .. all-1, evenly spaced: the first, and from two on the last.
 inline std::vector<int64_t> evenly_spaced(int64_t all, int64_t count) {
   std::vector<int64_t> picks;
   const int64_t n = std::min(all, count);
