@@ -59,6 +59,9 @@ void save_pictures(const data::Comparison& clips, const std::string& out) {
 }  // namespace
 
 void run_evaluate(const EvaluateCommand& command) {
+  if (command.timing && !command.weights.empty()) {
+    fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
+  }
   const models::LoadedModel loaded = models::load_model(command.model, command.step, core_changes(command.overrides));
   const train::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
@@ -66,9 +69,6 @@ void run_evaluate(const EvaluateCommand& command) {
   check_frames(loaded, dataset->format());
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
-  if (command.timing && !command.weights.empty()) {
-    fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
-  }
   if (command.timing) return run_timing(loaded, config, dataset, out);
   const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
   make_folder(out + "/samples");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/folder.h"

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,14 @@ void print(const std::vector<report::Record>& records) {
   const std::string text = report::results_text(records);
   if (text.empty()) fail(ErrorKind::data, "[results] no run has scores (metrics.json); run convssm evaluate RUN first");
   fmt::print("{}", text);
+  std::set<const report::Record*> shown;
+  for (const report::ResultRow& row : report::single_rows(records)) shown.insert(row.seeds[0]);
   for (const report::Record& record : records) {
-    if (record.part == "model") log_info("left out: {0}, scored on other data; --only {0} shows it", record.row);
-    if (record.evaluated() || record.part == "sweep") continue;
-    log_info("left out: {} has no metrics.json; run convssm evaluate {}", record.row, record.folder);
+    if (shown.contains(&record) || record.part == "sweep") continue;
+    if (!record.evaluated())
+      log_info("left out: {} has no metrics.json; run convssm evaluate {}", record.row, record.folder);
+    else
+      log_info("left out: {0}, scored on other data; --only {0} shows it", record.row);
   }
   for (const std::string& line : report::protocol_differences(records)) log_warning("{}", line);
 }
@@ -49,7 +54,7 @@ void write_chart(const ResultsCommand& command, const std::vector<report::Record
 
 void write_strips(const ResultsCommand& command, const std::vector<report::Record>& records) {
   std::vector<const report::Record*> rows;
-  for (const auto& row : report::model_rows(records, "table")) rows.push_back(row.seeds[0]);
+  for (const auto& row : report::drawn_rows(records)) rows.push_back(row.seeds[0]);
   io::write_png(command.strips, report::strips_image(rows, command.page.clip));
   log_info("written: {}", command.strips);
 }

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
+#include "convssm/base/read_file.h"
 #include "convssm/io/yaml.h"
 #include "convssm/report/run_folder.h"
 
@@ -20,8 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 json read_json(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  json value = in ? json::parse(in, nullptr, false) : json();
+  json value = json::parse(read_file(path).value_or(""), nullptr, false);
   return value.is_object() ? value : json::object();
 }
 

@@ -79,6 +79,11 @@ std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
   return others;
 }
 
+std::vector<ResultRow> drawn_rows(const std::vector<Record>& records) {
+  auto rows = model_rows(records, "table");
+  return rows.empty() ? single_rows(records) : rows;
+}
+
 std::string seed_label(const Record& record) {
   return record.seed ? fmt::format("{}, seed {}", record.label, *record.seed) : record.label + ", " + record.row;
 }

@@ -48,7 +48,7 @@ std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
 }  // namespace
 
 Chart horizon_chart(const std::vector<Record>& records, const std::string& metric) {
-  const auto rows = model_rows(records, "table");
+  const auto rows = drawn_rows(records);
   const MetricStyle style = metric_style(metric);
   Chart chart{"", style.title + " over the horizon", style.hint, "frames ahead", Scale::linear, {}};
   const auto add = [&](const ResultRow& row, int color, Stroke stroke) {

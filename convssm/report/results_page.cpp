@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"

@@ -121,7 +121,8 @@ std::string ablations_block(const std::vector<Record>& records) {
 std::string rates_block(const std::vector<Record>& records) {
   std::vector<ResultRow> lines;
   for (const ResultRow& row : model_rows(records, "table")) {
-    std::vector<ResultRow> tried = {{row.label, "", {row.seeds[0]}, false}};
+    const std::string own = row.seeds.size() > 1 ? seed_label(*row.seeds[0]) : row.label;
+    std::vector<ResultRow> tried = {{own, "", {row.seeds[0]}, false}};
     for (const ResultRow& other : model_rows(records, "rate")) {
       if (other.seeds[0]->of == row.seeds[0]->row) tried.push_back({row.label, "", other.seeds, false});
     }

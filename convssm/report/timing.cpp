@@ -130,7 +130,7 @@ std::string timing_markdown(const json& timing) {
       "frame that was seen, and with the next frame of the stream: {}.\n\n{}\n"
       "Frames are missing at random, compared one interval after each frame that was seen: {}. These clips move in "
       "whole steps, those above in quarters of one, which bounce a little otherwise: the scores of 1x and 0 % "
-      "differ.\n\n{}",
+      "may differ.\n\n{}",
       what, markdown_table(rates_of(timing)), what, markdown_table(dropped_of(timing)));
 }
 

@@ -1,5 +1,5 @@
 // Records of runs that never were, for the tests of results: two models, a second seed, an ablation, a sweep, another
-// learning rate.
+// learning rate, a model with other data.
 #pragma once
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ inline nlohmann::json fake_metrics(const FakeRun& run) {
 // A strip of 4 moments in tiles of 8x8: truth black, forecast white.
 inline io::Image fake_strip(uint8_t truth = 0) {
   io::Image image{4 * 10 - 2, 2 * 10 - 2, 1, {}};
-  image.pixels.assign(static_cast<size_t>(image.width * image.height), 96);
+  image.pixels.assign(static_cast<size_t>(image.width * image.height), 70);  // the gaps
   for (int64_t y = 0; y < image.height; ++y) {
     for (int64_t x = 0; x < image.width; ++x) {
       if (x % 10 < 8 && y % 10 < 8) image.pixels[static_cast<size_t>(y * image.width + x)] = y < 8 ? truth : 255;
@@ -89,6 +89,7 @@ inline void write_fake_results(const ScratchFolder& folder) {
   nlohmann::json rate = fake_record("a_lstm_slow", "ConvLSTM, lr 1e-4", "rate", 5, "a_lstm");
   rate["lr"] = 1e-4;
   write_fake_run(folder, {"a_lstm_slow", rate, 18, 0.4});
+  write_fake_run(folder, {"shipped", fake_record("shipped", "of drawn digits", "model", 6, "convs5"), 30, 0.01});
   folder.write("results/convs5/speed.json", R"({"frames_per_second": 812.4, "rounds": [812.4], "frames": 300})");
   nlohmann::json diverged = fake_record("s3", "s3", "sweep", 9, "convs5");
   diverged["lr"] = 0.01, diverged["diverged"] = true;

@@ -112,7 +112,7 @@ TEST_F(Strips, HaveTruthAboveAndARowForEachRun) {
   int64_t black = 0, grey = 0;
   for (size_t i = 0; i < image.pixels.size(); i += 3) {
     black += image.pixels[i] == 0 && image.pixels[i + 1] == 0 && image.pixels[i + 2] == 0 ? 1 : 0;
-    grey += image.pixels[i] == 96 && image.pixels[i + 1] == 96 && image.pixels[i + 2] == 96 ? 1 : 0;
+    grey += image.pixels[i] == 70 && image.pixels[i + 1] == 70 && image.pixels[i + 2] == 70 ? 1 : 0;
   }
   EXPECT_EQ(black, 4 * 16 * 16);
   EXPECT_NEAR(static_cast<double>(grey), 3 * 3 * 4 * 16, 40);  // the gaps of three rows; letters may have such a grey

@@ -21,7 +21,7 @@ void expect_contains(const std::string& text, const std::string& part) {
 TEST_F(Results, ARecordKnowsItsCosts) {
   write_fake_results(folder);
   const auto all = records();
-  ASSERT_EQ(all.size(), 8u);
+  ASSERT_EQ(all.size(), 9u);
   EXPECT_EQ(all[0].row, "convs5");
   EXPECT_EQ(all[2].row, "a_lstm");  // by place, not by name
   EXPECT_DOUBLE_EQ(all[0].training_minutes.value(), 10);
@@ -30,8 +30,8 @@ TEST_F(Results, ARecordKnowsItsCosts) {
   EXPECT_EQ(all[0].frames_per_second, 812.4);
   EXPECT_FALSE(all[2].frames_per_second);
   EXPECT_EQ(all[1].seed, 2);
-  EXPECT_EQ(all[5].validation_psnr, 19.5);
-  EXPECT_TRUE(all[7].diverged);
+  EXPECT_EQ(all[6].validation_psnr, 19.5);
+  EXPECT_TRUE(all[8].diverged);
 }
 
 TEST_F(Results, PlainRunFoldersAreRowsUnderTheirNames) {
@@ -126,12 +126,14 @@ TEST_F(Results, TheTerminalShowsEveryRun) {
       "ConvS5, seed 2         0.16 M  0.001             10                     -  21.00  0.200    20.00  0.300\n");
   expect_contains(text, "\nblank frame  ");
   EXPECT_EQ(text.find("s1"), std::string::npos);
+  EXPECT_EQ(text.find("of drawn digits"), std::string::npos);
   expect_contains(results_text(only_rows(records(), {"s1"})), "s1");
+  expect_contains(results_text(only_rows(records(), {"shipped"})), "of drawn digits");
 }
 
 TEST_F(Results, RowsAreChosenWithTheirSeeds) {
   write_fake_results(folder);
-  EXPECT_EQ(only_rows(records(), {}).size(), 8u);
+  EXPECT_EQ(only_rows(records(), {}).size(), 9u);
   EXPECT_EQ(only_rows(records(), {"a_lstm"}).size(), 1u);
   EXPECT_EQ(model_rows(only_rows(records(), {"convs5"}), "table").at(0).seeds.size(), 2u);
   EXPECT_THROW(only_rows(records(), {"convs6"}), Error);
@@ -147,6 +149,8 @@ TEST_F(Results, CurvesAreMeansOverSeeds) {
   EXPECT_EQ(chart.lines[2].stroke, Stroke::dashed);
   EXPECT_EQ(chart.lines[3].stroke, Stroke::dotted);
   EXPECT_TRUE(horizon_chart(records(), "lpips_alex").lines.empty());
+  const Chart alone = horizon_chart(only_rows(records(), {"no_gelu"}), "psnr_f01");  // no row of the table
+  EXPECT_EQ(alone.lines.at(0).name, "without GELU");
 }
 
 TEST_F(Results, LongCurvesAreSmoothedAndSaySo) {
