@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
 #include "convssm/metrics/registry.h"
 #include "convssm/report/picture.h"
@@ -60,6 +61,11 @@ void write_strips(const ResultsCommand& command, const std::vector<report::Recor
 }
 
 void run(ResultsCommand command) {
+  metrics::find_metric(command.metric);  // mistakes first
+  for (const std::string& path : {command.chart, command.strips}) {
+    if (path.empty() || file_ending(path) == ".png") continue;
+    fail(ErrorKind::usage, "[results] pictures are .png files; got '{}'", path);
+  }
   const auto records = report::only_rows(report::read_records(command.runs), command.only);
   print(records);
   if (!command.chart.empty()) write_chart(command, records);

@@ -60,7 +60,7 @@ int64_t fitting_groups(int64_t channels, int64_t wanted) {
   static std::set<std::pair<int64_t, int64_t>> told;
   const std::lock_guard lock(mutex);
   if (groups != wanted && told.insert({channels, wanted}).second) {
-    log_info("group norm: {} groups for {} channels, which {} does not divide", groups, channels, wanted);
+    log_info("group norm: {} channels cannot be cut into {} groups, {} are taken", channels, wanted, groups);
   }
   return groups;
 }

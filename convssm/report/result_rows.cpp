@@ -28,12 +28,11 @@ Value over_seeds(const ResultRow& row, const Read& read) {
   return value;
 }
 
-Column cost(const char* title, int better, std::optional<double> Record::*field,
-            const std::function<std::string(double)>& text) {
+Column cost(const char* title, std::optional<double> Record::*field, const std::function<std::string(double)>& text) {
   const Read read = [field](const ResultRow& row, const Record& record) {
     return row.trivial ? std::nullopt : record.*field;
   };
-  return {title, "", better, [read](const ResultRow& row) { return over_seeds(row, read); }, text};
+  return {title, "", 0, [read](const ResultRow& row) { return over_seeds(row, read); }, text};
 }
 
 Column score_column(const std::string& metric, int64_t horizon) {
@@ -97,10 +96,11 @@ std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {
 }
 
 std::vector<Column> cost_columns(const std::vector<ResultRow>& rows) {
-  std::vector<Column> columns = {cost("parameters", 0, &Record::parameters, millions),
-                                 cost("lr", 0, &Record::lr, short_number),
-                                 cost("training, min", -1, &Record::training_minutes, two_digits),
-                                 cost("generation, frames/s", +1, &Record::frames_per_second, whole)};
+  // None is the best: times of one run on a shared machine.
+  std::vector<Column> columns = {cost("parameters", &Record::parameters, millions),
+                                 cost("lr", &Record::lr, short_number),
+                                 cost("training, min", &Record::training_minutes, two_digits),
+                                 cost("generation, frames/s", &Record::frames_per_second, whole)};
   std::erase_if(columns, [&](const Column& column) {
     return std::none_of(rows.begin(), rows.end(),
                         [&](const ResultRow& row) { return std::isfinite(column.value(row).mean); });

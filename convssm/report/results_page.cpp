@@ -121,8 +121,15 @@ class ResultsPage {
 std::vector<std::string> update_results_page(const std::string& path, const std::vector<Record>& records,
                                              const ResultsPageOptions& options) {
   ResultsPage page(path, records, options);
-  const std::string filled =
-      fill_blocks(read_page(path), "results", [&](const std::string& name) { return page.block(name); });
+  int64_t blocks = 0;
+  const std::string filled = fill_blocks(read_page(path), "results", [&](const std::string& name) {
+    ++blocks;
+    return page.block(name);
+  });
+  if (blocks == 0) {
+    fail(ErrorKind::data,
+         "[results] {} has no block; put '<!-- results table -->' and '<!-- end -->' where one is wanted", path);
+  }
   auto written = page.write_pictures();
   replace_file(path, filled);
   written.push_back(path);

@@ -87,7 +87,7 @@ std::string table_block(const std::vector<Record>& records) {
   const auto scored = joined(rows, trivial_rows(rows));
   std::string out = table(rows, cost_columns(rows), {});
   for (const int64_t horizon : all_horizons(rows)) {
-    out += fmt::format("\n**{} frames ahead**\n\n", horizon);
+    out += fmt::format("\n**The first {} generated frames**\n\n", horizon);
     out += table(scored, score_columns(rows, horizon), {.spread = true, .horizons = false});
   }
   return out + spread_note(rows);

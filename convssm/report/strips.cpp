@@ -26,6 +26,18 @@ struct Strip {
   int64_t tile = 0;              // width
 };
 
+// `kShown` of the moments, the first ones closer together: there a forecast still knows where things are.
+std::vector<int64_t> shown_columns(int64_t count) {
+  std::vector<int64_t> columns;
+  const int64_t shown = std::min(count, kShown);
+  for (int64_t i = 0; i < shown; ++i) {
+    const double part = shown == 1 ? 0 : static_cast<double>(i) / static_cast<double>(shown - 1);
+    const int64_t next = columns.empty() ? 0 : columns.back() + 1;
+    columns.push_back(std::max<int64_t>(next, std::llround(std::pow(part, 1.5) * static_cast<double>(count - 1))));
+  }
+  return columns;
+}
+
 io::Image cut(const io::Image& image, int64_t top, int64_t height, int64_t tile, const std::vector<int64_t>& columns) {
   const auto count = static_cast<int64_t>(columns.size()), channels = image.channels;
   io::Image out{count * (tile + strip_gap) - strip_gap, height, channels, {}};
@@ -70,7 +82,7 @@ Strip read_strip(const Record& record, int64_t clip) {
   strip.label = record.label;
   strip.tile = (image.width + strip_gap) / count - strip_gap;
   const int64_t height = (image.height - strip_gap) / 2;
-  const auto columns = evenly_spaced(count, kShown);
+  const auto columns = shown_columns(count);
   for (const int64_t column : columns) strip.moments.push_back(moments[static_cast<size_t>(column)] + 1);
   strip.truth = cut(image, 0, height, strip.tile, columns);
   strip.forecast = cut(image, height + strip_gap, height, strip.tile, columns);

@@ -56,6 +56,16 @@ TEST_F(ResultsCommand, MistakesSayWhatToDo) {
   const Outcome clip = results("--strips x.png --clip 7");
   EXPECT_EQ(clip.code, 3);
   expect_contains(clip.err, "evaluate-strip-7.png");
+  const Outcome kind = results("--chart x.jpg");
+  EXPECT_EQ(kind.code, 2);
+  expect_contains(kind.err, "'x.jpg'");
+  EXPECT_EQ(kind.out, "");  // before the table
+  const Outcome alone = results("--only no_gelu --chart '" + folder.path("alone.png") + "'");
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  const Outcome shipped = results("--only shipped");
+  expect_contains(shipped.out, "of drawn digits");
+  EXPECT_EQ(shipped.err.find("left out"), std::string::npos) << shipped.err;
+  expect_contains(results("").err, "left out: shipped, scored on other data");
   EXPECT_EQ(run("results /nowhere").code, 2);
   EXPECT_EQ(run("results").code, 2);
 }

@@ -94,6 +94,12 @@ TEST_F(Pages, WithAnUnknownBlockWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("results_strips.png")));
 }
 
+TEST_F(Pages, WithoutABlockAreAMistake) {
+  write_fake_results(folder);
+  folder.write("page.md", "# Results\n");
+  EXPECT_THROW(update("page.md"), Error);
+}
+
 struct Strips : Pages {
   io::Image draw() const {
     records = read_records({folder.path("results")});

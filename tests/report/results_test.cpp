@@ -74,11 +74,11 @@ TEST_F(Results, TheTableHasMeansOverSeedsAndBoldIsBest) {
   expect_contains(table,
                   "| model | parameters | lr | training, min | generation, frames/s |\n|---|---:|---:|---:|---:|\n");
   expect_contains(table, "| ConvS5 | 0.16 M | 0.001 | 10 | 812 |\n| ConvLSTM | 0.16 M | 0.001 | 10 | – |\n\n");
-  expect_contains(table, "**2 frames ahead**\n\n| model | PSNR ↑ | LPIPS ↓ |\n");
+  expect_contains(table, "**The first 2 generated frames**\n\n| model | PSNR ↑ | LPIPS ↓ |\n");
   expect_contains(table,
                   "| ConvS5 | **20.50** ± 0.50 | 0.150 ± 0.050 |\n| ConvLSTM | 20.25 | **0.050** |\n"
                   "| copy last frame | 15.00 | 0.500 |\n| blank frame | 17.00 | 0.900 |\n");
-  expect_contains(table, "**4 frames ahead**");
+  expect_contains(table, "**The first 4 generated frames**");
   expect_contains(table, "± is half the range between seeds (ConvS5 2)");
   EXPECT_EQ(table.find("GELU"), std::string::npos);
 }
