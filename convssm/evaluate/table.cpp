@@ -9,21 +9,22 @@ namespace {
 
 constexpr int kNameWidth = 18, kCellWidth = 19;
 
-std::string cell(const nlohmann::json& row, const metrics::MetricInfo& metric) {
+std::string cell(const nlohmann::json& row, const metrics::MetricInfo& metric, bool spread) {
   if (!row.contains(metric.name) || row[metric.name].is_null()) return "-";
-  const auto& value = row[metric.name];
-  return fmt::format("{:.{}f} ± {:.{}f}", value["mean"].get<double>(), metric.digits, value["std"].get<double>(),
-                     metric.digits);
+  const auto text = [&](const char* key) {
+    return fmt::format("{:.{}f}", row[metric.name][key].get<double>(), metric.digits);
+  };
+  return spread ? text("mean") + " ± " + text("std") : text("mean");
 }
 
-std::string horizon_text(const nlohmann::json& horizon, bool ahead) {
+std::string horizon_text(const nlohmann::json& horizon, bool ahead, bool spread) {
   const std::string title = fmt::format("{} frames{}", horizon["frames"].get<int64_t>(), ahead ? " ahead" : "");
   std::string text = fmt::format("\n{:<{}}", title, kNameWidth + 2);
   for (const auto& row : horizon["rows"]) text += fmt::format("{:<{}}", row["name"].get<std::string>(), kCellWidth);
   for (const metrics::MetricInfo& metric : metrics::all_metrics()) {
     if (!horizon["rows"][0].contains(metric.name)) continue;
     text += fmt::format("\n  {:<{}}", metric.name + (metric.better > 0 ? " +" : " -"), kNameWidth);
-    for (const auto& row : horizon["rows"]) text += fmt::format("{:<{}}", cell(row, metric), kCellWidth);
+    for (const auto& row : horizon["rows"]) text += fmt::format("{:<{}}", cell(row, metric, spread), kCellWidth);
   }
   return text + "\n";
 }
@@ -44,12 +45,14 @@ std::string basis_text(const nlohmann::json& protocol) {
 
 std::string table_text(const nlohmann::json& metrics) {
   const auto& protocol = metrics["protocol"];
-  std::string text = fmt::format(
-      "{} clips, {} frames of context; mean ± spread between chunks of {} clips; + more is better, - less is\n",
-      protocol["samples"].get<int64_t>(), protocol["context"].get<int64_t>(), protocol["chunk"].get<int64_t>());
+  const auto samples = protocol["samples"].get<int64_t>(), chunk = protocol["chunk"].get<int64_t>();
+  const bool spread = samples > chunk;  // one chunk has none
+  std::string text = fmt::format("{} clips, {} frames of context; mean{}; + more is better, - less is\n", samples,
+                                 protocol["context"].get<int64_t>(),
+                                 spread ? fmt::format(" ± spread between chunks of {} clips", chunk) : "");
   text += basis_text(protocol);
   for (const auto& horizon : metrics["horizons"]) {
-    text += horizon_text(horizon, protocol["context"].get<int64_t>() > 0);
+    text += horizon_text(horizon, protocol["context"].get<int64_t>() > 0, spread);
   }
   return text;
 }

@@ -62,6 +62,10 @@ TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
   EXPECT_EQ(result.clips.forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
   EXPECT_TRUE(result.clips.forecast[1].slice(0, 0, 4).equal(result.clips.truth[1].slice(0, 0, 4)));
   EXPECT_NE(table_text(result.metrics).find("6 frames ahead"), std::string::npos);
+  EXPECT_NE(table_text(result.metrics).find(" ± "), std::string::npos);
+  nlohmann::json whole = result.metrics;
+  whole["protocol"]["chunk"] = whole["protocol"]["samples"];
+  EXPECT_EQ(table_text(whole).find("±"), std::string::npos);  // one chunk has no spread
 }
 
 TEST(Evaluate, CanBeStoppedAndSaysHowManyClipsItSaw) {
