@@ -1,7 +1,6 @@
 #include "convssm/io/video_writer.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
