@@ -1,6 +1,7 @@
 #include "convssm/ops/dnnl_conv.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace convssm::ops {
 namespace {
@@ -14,6 +15,14 @@ dnnl::memory copy_of(const dnnl::memory::desc& desc, const dnnl::engine& engine,
   std::copy_n(bytes, desc.get_size(), static_cast<std::byte*>(memory.get_data_handle()));
   return memory;
 }
+
+// oneDNN 2.6 takes AMX where the processor announces it, and its kernels then end in SIGILL on machines whose system does
+// not hand the tiles out (virtual ones). It must be told before it makes its first primitive, by libtorch or by us: when
+// the program is loaded. Who sets the environment variable decides for themselves.
+[[maybe_unused]] const bool kWithoutAmx = [] {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return false;
+  return dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16) == dnnl_success;
+}();
 
 }  // namespace
 
