@@ -1,3 +1,6 @@
+// mkstemp makes the temporary file in the target's own folder, since rename() replaces a file in one step only within a
+// file system. commit() flushes the data before the rename and the folder after it: in any other order a crash could
+// leave an empty file under the final name, or lose the name.
 #include "convssm/base/atomic_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+// Reads the kernel's files directly. Version 1 has a tree per controller, version 2 a single one, and a mixed system
+// both, so /proc/self/cgroup is taken line by line. Every parent counts, since a limit may be set anywhere above the
+// process. Page cache that the kernel would drop is charged to the group but counts as free memory here.
 #include "convssm/base/cgroup.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The exit code of each kind stands here and nowhere else. fail_io reads errno before it formats anything, as
+// formatting may change it.
 #include "convssm/base/error.h"
 
 #include <cerrno>

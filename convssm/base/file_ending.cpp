@@ -1,3 +1,5 @@
+// In lower case, so that CLIP.PNG is read like clip.png. Only ASCII letters are folded (under the "C" locale, which no
+// program changes here).
 #include "convssm/base/file_ending.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// With an error code instead of an exception: std::filesystem's own message is long and carries no exit code.
 #include "convssm/base/folder.h"
 
 #include <filesystem>

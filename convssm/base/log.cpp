@@ -1,3 +1,5 @@
+// On a terminal a progress line may stand where the message goes, so that line is erased first. Colour marks only the
+// word "warning:" or "error:", and only where the user has not refused it.
 #include "convssm/base/log.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// From /proc where Linux has it, else from getrusage and sysconf. In a container the smaller of machine and control
+// group counts: by the machine's number alone a run would plan for memory that the kernel does not grant it.
 #include "convssm/base/memory.h"
 
 #include <fmt/format.h>

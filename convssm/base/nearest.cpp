@@ -1,3 +1,5 @@
+// A swap of two neighbouring letters counts as one change, because it is the commonest slip of the fingers; a plain
+// Levenshtein distance would count two and miss "tarin" for "train". The full table is kept: names are short.
 #include "convssm/base/nearest.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Every look-up notes its key, and finish() compares the keys of the JSON with those notes. So the list of known
+// options is the code that reads them and cannot grow stale.
 #include "convssm/base/option_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Redraws are limited by time, not by count: a step may take a microsecond or a minute. The terminal's line stays one
+// column short of its width, since a full line would wrap and could not be redrawn. The rate leaves out what was done
+// before this run (a resumed training), which took no time here.
 #include "convssm/base/progress.h"
 
 #include <fmt/format.h>

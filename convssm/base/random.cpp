@@ -1,3 +1,6 @@
+// The state of a stream follows from a 64-bit key, and the key from hashes of (parent key, name, index), so split()
+// never advances the parent. normal() throws away the second value of Box-Muller and below() draws again instead of
+// taking a biased remainder: what a call returns depends on the draws before it and on nothing hidden.
 #include "convssm/base/random.h"
 
 #include <bit>

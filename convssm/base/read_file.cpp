@@ -1,3 +1,4 @@
+// Read until the end and not by the file's size, so that files of /proc and pipes, which report a size of 0, work too.
 #include "convssm/base/read_file.h"
 
 #include <fstream>

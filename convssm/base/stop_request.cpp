@@ -1,3 +1,5 @@
+// The handler may only do what is safe inside a signal: a lock-free atomic, write() and _exit(). The signal's number is
+// kept, since a program that a signal ended should exit with 128 plus that number.
 #include "convssm/base/stop_request.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// isatty alone is not enough: an editor's or CI's terminal with TERM=dumb shows control sequences as garbage.
 #include "convssm/base/terminal.h"
 
 #include <sys/ioctl.h>

@@ -1,3 +1,6 @@
+// hardware_concurrency() counts the CPUs of the machine; in a container that has two of sixty-four it would start
+// sixty-four threads. So the affinity mask and the CPU quota decide. Flush-to-zero is a register of each thread: it has
+// to be set on all threads of the pool, from inside a parallel region.
 #include "convssm/base/threads.h"
 
 #include <omp.h>

@@ -1,3 +1,5 @@
+// The configs are compiled into the program, so that the bench measures the same models wherever it is run from. The
+// recomputing Transformer is the Transformer's config with one option changed.
 #include "convssm/bench/bench_models.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Each block of the page is a function of the rows; a block whose rows were not measured stays as it is.
 #include "convssm/bench/page.h"
 
 #include <filesystem>

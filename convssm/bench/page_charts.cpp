@@ -1,3 +1,5 @@
+// Rows are named <quantity>.<model>.<frames>; a chart collects those of one quantity. Both axes are logarithmic: a
+// straight line then shows its power.
 #include "convssm/bench/page_charts.h"
 
 #include <algorithm>

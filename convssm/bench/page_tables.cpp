@@ -1,4 +1,5 @@
-// The tables of the page.
+// The tables of the page, from rows that are found by their names. A goal stands in the text of a row ("goal 0.9"), so
+// that the page and the terminal show the same one.
 #include <cmath>
 #include <regex>
 

@@ -1,3 +1,5 @@
+// Files of several runs are merged row by row, the later one winning, so that a single group can be measured again
+// without the others.
 #include "convssm/bench/results.h"
 
 #include <algorithm>

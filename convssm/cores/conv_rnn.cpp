@@ -1,3 +1,5 @@
+// The layer loop, the states' names and the checks are written once for every cell. A layer is one unit of recompute();
+// states go in and out of it as tensors, so that their gradients survive.
 #include "convssm/cores/conv_rnn.h"
 
 #include <ATen/ATen.h>

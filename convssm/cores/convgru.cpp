@@ -1,3 +1,5 @@
+// The input's share of all three gates is one convolution over all frames. n needs r h, which needs the gates: so two
+// convolutions of the state per frame, one behind the other. A missing state skips both instead of convolving zeros.
 #include "convssm/cores/convgru.h"
 
 #include <ATen/ATen.h>

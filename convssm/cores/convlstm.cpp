@@ -1,3 +1,5 @@
+// The kernel is stored as one tensor over [u, h] and cut into its halves: W*[u,h] = Wu*u + Wh*h, of which the first
+// term is done for all frames at once. The pointwise rest of a step is one fused kernel.
 #include "convssm/cores/convlstm.h"
 
 #include <ATen/ATen.h>

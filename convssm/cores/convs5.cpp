@@ -1,3 +1,6 @@
+// gamma is folded into B, and the factor 2 and the sign of Re(C x) into C, so a layer is two real convolutions around
+// one scan; the complex state is 2P real channels. Without gradients the folded kernels are kept until a parameter's
+// version moves: a step of generation then only convolves.
 #include "convssm/cores/convs5.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// A step is a sequence of one frame, so that there is one implementation to be right; cores that can do better make a
+// plan.
 #include "convssm/cores/core.h"
 
 #include "convssm/nn/frame_plan.h"

@@ -1,3 +1,6 @@
+// Two adaptors: a 1x1 convolution in front of cores on frames; patches in front of and behind cores on tokens. A patch
+// is flattened by reshape and permute and multiplied by the flattened kernel: a convolution whose stride is its width
+// needs no more. The adaptor's own options are taken out before the core reads the rest.
 #include "convssm/cores/frame_core.h"
 
 #include <ATen/ATen.h>

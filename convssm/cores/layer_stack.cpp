@@ -1,3 +1,5 @@
+// A state is checked against the input before a layer runs, since one of another size could broadcast silently. The
+// loop over the layers depends on their type and is a template in the header.
 #include "convssm/cores/layer_stack.h"
 
 namespace convssm::cores {

@@ -1,3 +1,5 @@
+// Dropout draws one mask per sample and uses it for all frames: a mask per frame would be noise that the recurrence
+// sums up. Sum and norm are one fused operation where both are wanted.
 #include "convssm/cores/layer_wrapper.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// Only the attention differs from the Transformer; random features come from the core's stream, so a model with the
+// same seed has the same ones, and a checkpoint carries them as buffers.
 #include "convssm/cores/performer.h"
 
 #include "convssm/nn/favor.h"

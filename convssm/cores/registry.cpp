@@ -1,3 +1,5 @@
+// A table of functions and not static registration objects: a linker may drop those from a static library, and their
+// order is not defined.
 #include "convssm/cores/registry.h"
 
 #include <nlohmann/json.hpp>

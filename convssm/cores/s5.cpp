@@ -1,3 +1,5 @@
+// The same folding as ConvS5 with dense products for convolutions. Lambda, B, C, D and log_step are parameters of a
+// module "ssm" of their own, so that both cores have the same names in a checkpoint.
 #include "convssm/cores/s5.h"
 
 #include <ATen/ATen.h>

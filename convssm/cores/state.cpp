@@ -1,3 +1,4 @@
+// A list and not a map: a state has a handful of tensors, and their order is that of the layers in every file.
 #include "convssm/cores/state.h"
 
 #include "convssm/base/error.h"

@@ -1,3 +1,5 @@
+// Frames are laid out as one sequence of tokens per sample. `sos` is put before the first call's tokens only;
+// `position` counts what was seen and so decides it, the positions' sinusoids and the shapes that the memory must have.
 #include "convssm/cores/token_core.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// The cached form is the base class. The recomputed form exists to measure what the cache saves: it runs every window
+// from the start, and only the first window of a sequence gives more than one output.
 #include "convssm/cores/transformer.h"
 
 #include <ATen/ATen.h>

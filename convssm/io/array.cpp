@@ -1,3 +1,5 @@
+// Memory is aligned to 64 bytes, a cache line, so that a tensor can use it as it is. Sizes are multiplied with a check
+// for overflow: shapes come from files, and a product that wraps around would pass for a small array.
 #include "convssm/io/array.h"
 
 #include <bit>

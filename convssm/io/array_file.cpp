@@ -1,3 +1,5 @@
+// A chunk is read straight from its offset where the bytes lie there as they are: a .npy file, or a stored member of a
+// .npz file, in C order. Compressed or Fortran-ordered arrays have no such offset; they are read whole and then cut.
 #include "convssm/io/array_file.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Inflates as it goes and never seeks, so a compressed array costs the memory of one chunk. The checksum covers the
+// whole member and can therefore only be compared after the last element.
 #include "convssm/io/array_stream.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// By blocks of 1 MiB: a dataset may be larger than the memory. XXH64 runs at the speed of memory, so hashing never
+// costs more than reading.
 #include "convssm/io/checksum.h"
 
 #include <xxhash.h>

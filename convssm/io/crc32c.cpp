@@ -1,3 +1,5 @@
+// By a table of 256 entries, made at compile time. The SSE 4.2 instruction would be faster but is not on every machine,
+// and what carries this checksum is small or read once.
 #include "convssm/io/crc32c.h"
 
 #include <array>

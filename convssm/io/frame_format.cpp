@@ -1,3 +1,5 @@
+// Checked once for all writers, so that .gif and .mp4 refuse the same frames with the same words. The limits come as
+// arguments: each format has its own.
 #include "convssm/io/frame_format.h"
 
 #include <cmath>

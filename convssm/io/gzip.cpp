@@ -1,3 +1,6 @@
+// zlib reads the gzip wrapper itself and compares checksum and size at its end. The size in the trailer is read first,
+// because a Reader must know its size before anything is read; it is believed only if deflate can make that many bytes
+// of the file (at most 1032 for one).
 #include "convssm/io/gzip.h"
 
 #include <zlib.h>

@@ -1,3 +1,5 @@
+// The header is compared with the bytes that are there before anything is allocated, then the elements are read as they
+// are and their byte order is turned around in place.
 #include "convssm/io/idx.h"
 
 #include <array>

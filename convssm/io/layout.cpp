@@ -1,3 +1,5 @@
+// Fortran order is undone by walking the result row by row and picking elements with a stride: writes are sequential,
+// and no index is divided. The element size is a template parameter, so that a copy is one move instruction.
 #include "convssm/io/layout.h"
 
 #include <algorithm>

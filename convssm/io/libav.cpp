@@ -1,3 +1,5 @@
+// libav is C: exceptions must not pass through it, so the callbacks keep them and rethrow() throws them when libav has
+// returned. It would also log to stderr by itself; that is switched off, as its errors come back as codes.
 #include "convssm/io/libav.h"
 
 #include "convssm/base/error.h"

@@ -1,3 +1,6 @@
+// libav reads through our Source, so a file that is cut short gives our errors with a byte offset. It gets no file name
+// and one demuxer only: a hostile file cannot make it open others. Frames are collected one by one; the number that the
+// container declares is not trusted.
 #include <algorithm>
 
 #include "convssm/base/error.h"

@@ -1,3 +1,6 @@
+// Players want yuv420p, which needs an even size: the last line or column is repeated where it is odd. libav is told to
+// be bit-exact, so the same frames give the same file. It writes through an AtomicFile and goes back in it for the
+// sizes in the header; colours are tagged as SMPTE 170M, since an untagged video is shown differently by each player.
 #include <cstring>
 
 #include "convssm/base/atomic_file.h"

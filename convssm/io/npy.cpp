@@ -1,3 +1,5 @@
+// Reads straight into the result and then fixes the byte order in place; only Fortran order needs a second array. Data
+// begins at a multiple of 64 bytes, as NumPy writes it, so that a file can be mapped into memory.
 #include "convssm/io/npy.h"
 
 #include "convssm/base/atomic_file.h"

@@ -1,3 +1,6 @@
+// The header is the text of a Python dict. NumPy itself parses it with Python's own parser; here a parser of three keys
+// is enough, every other value is refused with the NumPy call that would save numbers instead. Types that hold Python
+// objects are never read: to load them would run code.
 #include "convssm/io/npy_header.h"
 
 #include <array>

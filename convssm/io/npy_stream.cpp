@@ -1,3 +1,5 @@
+// The header stands before the data and holds the shape, so the shape is announced first and checked at the end. A .npy
+// stream may end early: the header is written again in the same number of bytes, padded with blanks.
 #include "convssm/io/npy_stream.h"
 
 #include "convssm/base/error.h"

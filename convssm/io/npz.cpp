@@ -1,3 +1,5 @@
+// Arrays are found by the ".npy" at the end of a member's name; what else the archive holds is left out. Headers are
+// read when they are asked for, so opening an archive of large arrays costs only its directory.
 #include "convssm/io/npz.h"
 
 #include <unordered_set>

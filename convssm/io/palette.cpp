@@ -1,3 +1,6 @@
+// Boxes are split where the squared error is largest and not by the number of pixels (median cut), so that a small
+// digit on a large background keeps its colours. Colours are gathered in 32x32x32 bins first: a split then costs the
+// bins, not the pixels. A frame of few colours keeps them exactly.
 #include "convssm/io/palette.h"
 
 #include <algorithm>

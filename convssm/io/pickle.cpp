@@ -1,3 +1,6 @@
+// The tree is flat: a node is a kind and a payload of 64 bits, its children are a list of indices of other nodes. Texts
+// stay in the pickle's own bytes as (begin, size). So a value that is shared costs nothing, and nothing is freed
+// recursively.
 #include "convssm/io/pickle.h"
 
 #include "convssm/io/byte_cursor.h"

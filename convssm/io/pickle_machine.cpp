@@ -1,3 +1,5 @@
+// Each family of opcodes has a function that takes the opcode or says that it is not its own. The machine has no jumps:
+// every opcode moves the cursor forward, so the work is bounded by the size of the pickle.
 #include "convssm/io/pickle_machine.h"
 
 #include <algorithm>

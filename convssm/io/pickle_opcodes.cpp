@@ -1,3 +1,5 @@
+// All opcodes of protocols 0 to 5 have a name here, also those that are refused: an error that says "NEWOBJ" can be
+// looked up, one that says 0x81 cannot.
 #include "convssm/io/pickle_opcodes.h"
 
 #include <fmt/format.h>

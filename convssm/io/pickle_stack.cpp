@@ -1,4 +1,6 @@
-// The stack and the memo of the pickle machine, with the limits on what they hold.
+// The stack and the memo of the pickle machine. Each growth is limited where it happens: the number of values, the
+// depth (kept per node, so that no walk is needed to know it) and the memo, whose indices cannot exceed the bytes of
+// the pickle.
 #include <algorithm>
 
 #include "convssm/io/pickle_machine.h"

@@ -1,3 +1,5 @@
+// Only the four wire types that are still in use; groups are refused. A message inside is handed out as bytes and read
+// by a reader of its own, so the caller decides the depth and a file cannot.
 #include "convssm/io/protobuf_wire.h"
 
 namespace convssm::io {

@@ -1,3 +1,5 @@
+// check_layout sorts the tensors by offset and walks them once: that they cover the data without gap or overlap follows
+// from their ends. Writing makes one tensor at a time, so a checkpoint needs no second copy of all parameters.
 #include "convssm/io/safetensors.h"
 
 #include <algorithm>

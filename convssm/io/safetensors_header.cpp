@@ -1,3 +1,5 @@
+// Parsed from SAX events and not into a JSON tree: a tree would let a duplicate key pass silently and grow with any
+// nesting. The writer pads the header with blanks to 8 bytes, so that the data is aligned.
 #include "convssm/io/safetensors_header.h"
 
 #include <array>

@@ -1,3 +1,6 @@
+// pread, not mmap: a file that shrinks while it is read gives an error here and would give SIGBUS there. Opened with
+// O_NONBLOCK, since to open a named pipe would otherwise wait for its writer; what is not a regular file is then
+// refused.
 #include "convssm/io/source.h"
 
 #include <fcntl.h>

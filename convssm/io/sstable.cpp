@@ -1,3 +1,6 @@
+// A block is compared with its checksum before any of it is read. Keys share prefixes, so few bytes can expand to many:
+// the length of a key is limited, and that of all keys by the size of the file. Blocks must follow each other, so none
+// is read twice.
 #include "convssm/io/sstable.h"
 
 #include <vector>

@@ -1,3 +1,5 @@
+// A tensor shares the array's memory and keeps it alive by a copy of its shared pointer. to_array resolves the lazy
+// conjugate and negative bits of libtorch first: raw bytes would be those of the value before them.
 #include "convssm/io/tensor.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// The UTF-8 check follows the table of well-formed sequences of the Unicode standard: it refuses overlong forms and
+// surrogates, which other readers refuse too, so what is written here can be read there.
 #include "convssm/io/text.h"
 
 #include <algorithm>

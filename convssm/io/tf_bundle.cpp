@@ -1,3 +1,5 @@
+// An entry that cannot be read (slices of a partitioned variable, texts) is noted with its reason and only refused when
+// asked for: checkpoints hold such entries beside the weights that are wanted. All others are checked at once.
 #include "convssm/io/tf_bundle.h"
 
 #include "convssm/base/error.h"

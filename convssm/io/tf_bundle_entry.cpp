@@ -1,3 +1,5 @@
+// Unknown fields are skipped, as protocol buffers demand. Values are stored as they come, negative or absurd;
+// tf_bundle.cpp judges them, with the tensor's name at hand.
 #include "convssm/io/tf_bundle_entry.h"
 
 #include <array>

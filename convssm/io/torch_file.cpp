@@ -1,3 +1,6 @@
+// A tensor is a view: storage, offset, shape, strides. One that is its whole storage in C order is read straight into
+// the result, any other is gathered from the storage. Storages must be stored, not deflated: their sizes are then those
+// of the file and nothing large is allocated for a false one.
 #include "convssm/io/torch_file.h"
 
 #include <cstring>

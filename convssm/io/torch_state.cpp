@@ -1,3 +1,6 @@
+// Here the calls in the pickle's tree get their meaning: _rebuild_tensor_v2 is a tensor, nothing else is. Every view is
+// checked against its storage while the tree is read, so reading a tensor later needs no check. A view may repeat
+// elements (stride 0) only up to a limit, else a small file could ask for all memory.
 #include "convssm/io/torch_state.h"
 
 #include <algorithm>

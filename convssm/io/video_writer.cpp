@@ -1,3 +1,6 @@
+// A table of extensions, each with the class that writes it and the function that reads it. What all have in common,
+// the checks and the count of frames, is in VideoWriter; a kind adds a frame and closes the file. The strip of a .png
+// chooses its frames by their number beforehand, so it holds one picture and not the video.
 #include "convssm/io/video_writer.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// By hand and not by the conversions of yaml-cpp, which follow YAML 1.1: there `no` is false and 012 is ten. Numbers
+// that do not fit are errors, since rounding a seed of 64 bits to a double would change it silently.
 #include "convssm/io/yaml_scalar.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A nested value is a block; one that is simple and fits a line of 100 columns is written in brackets, which options
+// read best in. Texts are quoted and numbers get a point wherever YAML 1.1 would take them for something else than YAML
+// 1.2.
 #include <cmath>
 
 #include "convssm/base/error.h"

@@ -1,3 +1,6 @@
+// Sizes and offsets stand twice in a ZIP file, in the directory and before each member; programs differ in which one
+// they believe, so both must agree here. Members are visited in the order of the file: overlaps are seen at once, and a
+// "zip bomb" whose members share bytes is refused.
 #include "convssm/io/zip_directory.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The end record is searched from the last byte backwards, behind a comment of up to 64 KiB; the length of that comment
+// must fit, since its text may hold the signature too. Where a ZIP64 record exists its wide numbers count.
 #include "convssm/io/zip_end.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The last chunk may be smaller; chunks are weighted by their samples, so that the mean is the mean of all samples
+// whatever the chunk. NaN and infinity are refused: one of them would become the mean silently.
 #include "convssm/metrics/chunked.h"
 
 #include <ATen/ATen.h>

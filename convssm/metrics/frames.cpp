@@ -1,3 +1,5 @@
+// The range is checked and not repaired: frames in [-1,1] or in [0,255] give plausible numbers in any metric, and
+// nobody would notice. Leading dimensions are kept aside, so that every metric works on a plain list of frames.
 #include "convssm/metrics/frames.h"
 
 #include <ATen/ATen.h>

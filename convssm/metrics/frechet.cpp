@@ -1,3 +1,5 @@
+// The centred features take the place of their covariance's root: any A with A^T A = S will do, and A is at hand. A set
+// of more rows than features is first reduced to its triangular factor, which keeps the singular values.
 #include "convssm/metrics/frechet.h"
 
 #include <ATen/ATen.h>

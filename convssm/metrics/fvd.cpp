@@ -1,3 +1,5 @@
+// Clips that do not fill a chunk are left out of the chunked score, since a smaller chunk has a larger bias; the score
+// of all clips at once is given beside it. Features are taken clip by clip: a batch would only cost memory.
 #include "convssm/metrics/fvd.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// Batch norm is folded into the convolutions, the three 1x1 layers that read the input of a Mixed block are one, and
+// each branch writes straight into its part of the block's output. Channels are padded to whole vectors of zeros. Grey
+// clips need a third of the first layer: its three kernels are summed.
 #include "convssm/metrics/i3d.h"
 
 #include <ATen/ATen.h>

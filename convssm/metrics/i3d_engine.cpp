@@ -1,3 +1,6 @@
+// oneDNN on memory with 8 or 16 channels in a block ([C/b,T,H,W,b]), the layout of its fast 3-D kernels: libtorch would
+// reorder to it and back around every layer. A primitive is made per number of frames and padding, and kept. Where
+// oneDNN has only its reference kernel, libtorch computes instead.
 #include "convssm/metrics/i3d_engine.h"
 
 #include <ATen/ATen.h>

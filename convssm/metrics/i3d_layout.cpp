@@ -1,3 +1,5 @@
+// The published graph as a table. Every tensor of the file is checked by name, type and shape before one is read. Batch
+// norms are folded into the kernels in double and rounded once.
 #include "convssm/metrics/i3d_layout.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// Each stage as TensorFlow defines it, with nothing folded or fused: what i3d.cpp must equal. Padding is explicit,
+// because SAME with a stride is not symmetric; a pool pads with minus infinity.
 #include "convssm/metrics/i3d_plain.h"
 
 #include <ATen/ATen.h>

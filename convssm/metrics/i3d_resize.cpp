@@ -1,3 +1,5 @@
+// Weights along an axis are computed once for all frames, in float32 as TensorFlow computes them. Its rule without half
+// pixels is the one that published numbers were made with, and libtorch's resize does not have it.
 #include "convssm/metrics/i3d_resize.h"
 
 #include <ATen/ATen.h>

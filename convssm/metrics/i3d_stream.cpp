@@ -1,3 +1,5 @@
+// For each layer it is known how many outputs can be computed from the frames that came, and which of them the next
+// outputs still read; those are copied out, so that a short tail does not keep a long window alive.
 #include "convssm/metrics/i3d_stream.h"
 
 #include <ATen/ATen.h>

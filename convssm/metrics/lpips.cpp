@@ -1,3 +1,5 @@
+// As a metric, without gradients: threads take a few pairs of frames each through the whole network instead of sharing
+// every layer. As a loss: the same formula in differentiable operations.
 #include "convssm/metrics/lpips.h"
 
 #include <ATen/ATen.h>

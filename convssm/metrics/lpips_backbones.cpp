@@ -1,3 +1,6 @@
+// The networks are tables of steps with torchvision's numbers as names, so that its files can be read and only what
+// comes before the last compared activation is. Without gradients pooling and concatenation run in our kernels, with
+// gradients in libtorch.
 #include "convssm/metrics/lpips_backbones.h"
 
 #include <ATen/ATen.h>

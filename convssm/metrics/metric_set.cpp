@@ -1,3 +1,5 @@
+// A metric that was asked for by name and cannot be had is an error; by default it is left out, with a line that says
+// why. The checksums of the weights go into the description: numbers of other weights do not compare.
 #include "convssm/metrics/metric_set.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The order of the arithmetic is part of the definition: (x/2 + 1/2) 255 in float32, then a cut to a whole number.
+// Another order moves some levels by one.
 #include "convssm/metrics/pixels.h"
 
 #include <ATen/ATen.h>

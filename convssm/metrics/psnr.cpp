@@ -1,3 +1,5 @@
+// Infinite values (identical frames) are kept here and capped by the caller, who then knows how many there were: a mean
+// over them would be infinite.
 #include "convssm/metrics/psnr.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// All that is known of a metric stands in one entry: definition, reference, what it takes, which direction is better.
+// An evaluation writes it beside its numbers.
 #include "convssm/metrics/registry.h"
 
 #include <fmt/format.h>

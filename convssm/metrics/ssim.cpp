@@ -1,3 +1,6 @@
+// The fast version filters rows and columns with vectors (ssim_kernels.cpp), the plain one is the definition with 2-D
+// convolutions; both in float64. The uniform window has unbiased variances (the factor n/(n-1)), as skimage has by
+// default.
 #include "convssm/metrics/ssim.h"
 
 #include <ATen/ATen.h>

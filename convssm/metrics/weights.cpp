@@ -1,3 +1,5 @@
+// The files are not part of this project: their licences are their owners'. An error therefore ends with the commands
+// that fetch and import what is missing.
 #include "convssm/metrics/weights.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Only the tensors that a metric reads are taken, each checked by name, type and shape, so that a file of another
+// network is refused here and not at the first evaluation. What is written is safetensors whatever came in.
 #include "convssm/metrics/weights_import.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// Every kind exists twice: forward() in differentiable operations and plan() for generation, where the residual sum and
+// the activation go into the epilogue of the last convolution. A test compares the two.
 #include "convssm/nn/activation_block.h"
 
 #include <ATen/ATen.h>

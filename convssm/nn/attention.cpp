@@ -1,3 +1,5 @@
+// Queries go in blocks of whole frames, so that the scores take block x keys and not queries x keys of memory. Keys
+// beyond a block's last frame are cut off instead of masked; a mask is only needed when the block has several frames.
 #include "convssm/nn/attention.h"
 
 #include <ATen/ATen.h>

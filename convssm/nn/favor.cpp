@@ -1,3 +1,6 @@
+// Chunks of about 64 tokens: quadratic and masked inside, sums between them, so that work and memory grow linearly with
+// the sequence. Every exponential is relative to a maximum that only grows, so all factors between maxima are at most 1
+// and nothing overflows.
 #include "convssm/nn/favor.h"
 
 #include <ATen/ATen.h>

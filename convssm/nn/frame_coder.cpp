@@ -1,3 +1,5 @@
+// The blocks of a resolution, with the pooling or doubling before them, are one unit of recompute(). Frames are made
+// channels_last once, at the entry; every operation after keeps that layout.
 #include "convssm/nn/frame_coder.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,6 @@
-// Doors, steps and the memory of a plan; the building methods are in frame_steps_*.cpp.
+// Doors, steps and the memory of a plan; the building methods are in frame_steps_*.cpp. A buffer lives from its first
+// to its last step, and finish() gives the same slot of one arena to buffers whose lives do not overlap, so that the
+// memory of a frame is small and warm. States lie outside of the arena, because they outlive the frame.
 #include "convssm/nn/frame_plan.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,5 @@
-// Convolutions of a plan.
+// Convolutions of a plan. Each has a number, by which the ranges that a calibration run observed find it again when the
+// plan is built for 8 bits.
 #include <ATen/ATen.h>
 
 #include <algorithm>

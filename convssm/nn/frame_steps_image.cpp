@@ -1,4 +1,6 @@
-// Steps of a plan between frames of pixels and feature maps, and between resolutions.
+// Steps of a plan between frames of pixels and feature maps, and between resolutions. Frames at the doors are [B,C,H,W]
+// as users have them, buffers are [B,H,W,C]; the turn is made here, with the edge repeated where the model needs a
+// larger size.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

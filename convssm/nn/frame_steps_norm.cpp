@@ -1,4 +1,5 @@
-// Norms and elementwise steps of a plan. At a batch of one all threads share the frame.
+// Norms and elementwise steps of a plan. At a batch of one all threads share the frame: group norm is cut by groups,
+// which need no sums across threads, the others by pixels or values.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

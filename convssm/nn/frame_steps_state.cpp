@@ -1,4 +1,5 @@
-// Recurrences of a plan: one step of the scan, of an LSTM and of a GRU, on states that change in place.
+// Recurrences of a plan: one step of the scan, of an LSTM and of a GRU, on states that change in place. The scan is the
+// kernel of ops::scan with one frame, its carry being the state.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

@@ -1,3 +1,5 @@
+// Parameters are float32 and drawn from the caller's stream, so a module's weights depend on its name in the model and
+// not on the order of construction. FiniteCheck looks at a parameter again only when its version counter has moved.
 #include "convssm/nn/modules.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// A function of autograd whose backward runs f again on detached leaves and differentiates that graph. Parameters are
+// passed as inputs though f does not read them from there: only so does autograd ask for their gradients. They are not
+// detached, so the second graph ends in the same tensors.
 #include "convssm/nn/recompute.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// Tokens of all samples are rows of one matrix, so each dense layer is one product; only attention looks at samples and
+// heads. The memory of a layer goes through recompute() as extra inputs and outputs, so its gradients flow across
+// calls.
 #include "convssm/nn/transformer.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// One autograd function for both forms: without y it is activation(x), with y the sum and the activation in one pass
+// over memory. The backward needs the argument of the activation, so the sum is kept, and only if there will be a
+// backward. A second derivative goes through the plain version, whose operations libtorch can differentiate again.
 #include "convssm/ops/activation.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. The kind of activation is a
+// template parameter, chosen once per call, so that the loop has no branch. Optional arrays (the second summand, the
+// kept sum) are tested inside the loop: the test never changes and is predicted.
 #include "convssm/ops/activation_kernels.h"
 
 #include <type_traits>

@@ -1,3 +1,7 @@
+// A map from size class to free blocks; a block serves requests down to four fifths of its size. mmap gives no
+// alignment to huge pages, so a block is mapped with a page to spare and its ends are given back. When memory runs
+// short the free blocks go first. The default allocator's memory is told from ours by its address, before the table is
+// asked.
 #include "convssm/ops/allocator.h"
 
 #include <c10/core/Allocator.h>

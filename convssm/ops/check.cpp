@@ -1,3 +1,5 @@
+// Shapes and types are printed as Python shows them ([2,3,4], float32), since that is what users compare with. Sizes of
+// 0 are refused here, so that no kernel has to think of them.
 #include "convssm/ops/check.h"
 
 #include <ATen/ops/isfinite.h>

@@ -1,3 +1,6 @@
+// SAME padding is symmetric for odd kernels and stride 1, which libtorch's convolution does itself; any other is padded
+// by hand first, with the extra line at the bottom and right as in JAX. All engines get channels_last memory: oneDNN
+// would otherwise reorder every frame there and back.
 #include "convssm/ops/conv2d.h"
 
 #include <ATen/ops/constant_pad_nd.h>

@@ -1,3 +1,5 @@
+// On frames a dense layer is a 1x1 convolution, which takes channels_last memory without a transpose. Complex scaling
+// is done on the two real halves: the states are split, Re half then Im half, wherever they are stored.
 #include "convssm/ops/dense.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// oneDNN is called directly, so that weights are reordered once and not on every call. Its scratch memory comes from
+// the caller: a plan shares one block among all its convolutions. The weights keep the layout that is best for one
+// frame; primitives for other numbers of frames are made to take it.
 #include "convssm/ops/dnnl_conv.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// channels_together says what memory layout the kernels take. differentiable_gradients runs the plain version under
+// autograd inside a backward: the kernels' own backward has no graph, and a double backward needs one.
 #include "convssm/ops/elementwise.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// Two sources: our operations report themselves (CountedConvolution, CountedProduct), libtorch's matrix products are
+// seen by a callback of its profiler. While an operation of ours runs, the callback is deaf, or what it calls inside
+// would count twice.
 #include "convssm/ops/flop_meter.h"
 
 #include <ATen/record_function.h>

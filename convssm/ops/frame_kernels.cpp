@@ -1,4 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. Pixel by pixel with the channels
+// innermost, as they lie in memory: per-channel factors are a row that stays in the first-level cache. (Means sums over
+// pixels: channel_sums-inl.h.) Threads are the caller's: it hands in ranges of rows.
 #include "convssm/ops/frame_kernels.h"
 
 #include <type_traits>

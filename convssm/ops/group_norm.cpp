@@ -1,4 +1,6 @@
-// Group norm: checks, autograd and the split of frames over threads.
+// The work around the kernel: checks, autograd, threads. A thread takes whole frames, so means need no reduction across
+// threads; gradients of weight and bias are summed per thread in double and added at the end. The statistics are kept
+// for the backward, z is computed again: it is cheaper than its memory.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

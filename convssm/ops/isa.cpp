@@ -1,3 +1,5 @@
+// Highway keeps the chosen target in a global; force_isa narrows the set of supported ones and makes it choose again.
+// That is how one machine tests the code of all its instruction sets.
 #include "convssm/ops/isa.h"
 
 #include <fmt/format.h>

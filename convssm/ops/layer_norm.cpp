@@ -1,4 +1,6 @@
-// Layer norm over channels: checks, autograd and the split of pixels over threads.
+// The work around the kernel: checks, autograd, threads. Threads take runs of pixels, which are independent; gradients
+// of weight and bias are summed per thread in double and added at the end. The fused sum x + y is kept for the backward
+// only when one will come.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 

@@ -1,3 +1,6 @@
+// Keeps the four active gates and c for the backward instead of the sums before them: the slopes of sigmoid and tanh
+// follow from their values, so no exponential is computed twice but tanh(c). Both summands of the gates have the same
+// gradient, so one tensor is returned for both.
 #include "convssm/ops/lstm_gates.h"
 
 #include <ATen/ATen.h>

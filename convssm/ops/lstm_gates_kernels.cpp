@@ -1,4 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. A vector holds one gate of several
+// channels: the four gates of a pixel lie P apart, so a step loads from four streams and writes c and h once. c may be
+// updated in place: it is read before it is written.
 #include "convssm/ops/lstm_gates_kernels.h"
 
 #include <type_traits>

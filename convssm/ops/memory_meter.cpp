@@ -1,3 +1,5 @@
+// An allocator put in front of the one that is there; it notes sizes and hands everything on. Tensors may outlive the
+// meter, so the noted deleters stay with the counter, which is never destroyed.
 #include "convssm/ops/memory_meter.h"
 
 #include <c10/core/Allocator.h>

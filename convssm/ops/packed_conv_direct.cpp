@@ -1,4 +1,5 @@
-// Convolutions in float32 by oneDNN's direct kernels; a 1x1 kernel is a matrix product there.
+// Convolutions in float32 by oneDNN's direct kernels, for every shape that Winograd does not take; a 1x1 kernel is a
+// matrix product there. The bias is oneDNN's, the rest of the epilogue is a pass of its own over y.
 #include <vector>
 
 #include "convssm/ops/conv_kernel.h"

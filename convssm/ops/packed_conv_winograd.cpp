@@ -1,4 +1,6 @@
-// 3x3 convolutions by Winograd's algorithm, in float32 or in whole numbers.
+// 3x3 convolutions by Winograd's algorithm, in float32 or in whole numbers. Packed weights are 4 times the size of the
+// weights and read once per frame, so they lie in huge pages. Bias, sum and activation are fused into the transform of
+// the output, while it is in registers.
 #include <algorithm>
 #include <cmath>
 #include <memory>

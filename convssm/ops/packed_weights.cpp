@@ -1,3 +1,6 @@
+// Packing is paid once per weight tensor and not once per frame. An entry is known by address, version counter, shape
+// and strides, and a weak pointer tells when its storage died: addresses are used again. Training changes the weights
+// at every step and bypasses the cache.
 #include "convssm/ops/packed_weights.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,5 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. Values are cut to [0,255] while
+// they are still float: beyond the range of int32 a conversion gives no useful number.
 #include "convssm/ops/quantize_kernels.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,3 +1,5 @@
+// Rows of the small image are independent, and each belongs to two adjoining rows of the large one, so forward and
+// backward share one loop over them. Channels are innermost: the compiler vectorizes over them.
 #include "convssm/ops/resize.h"
 
 #include <ATen/ATen.h>

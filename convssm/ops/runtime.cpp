@@ -1,3 +1,5 @@
+// libtorch and OpenMP each keep a number of threads, so both are set. Flush-to-zero comes after them: it is a register
+// of each thread, and the pool must have its size by then.
 #include "convssm/ops/runtime.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,5 @@
+// Checks, the choice of algorithm and autograd. The adjoint of a scan is a scan backwards in time, so the backward runs
+// the same kernels; it needs the states x and not b, which is why b's memory can be taken for x (scan_, scan_frames_).
 #include "convssm/ops/scan.h"
 
 #include <ATen/ATen.h>

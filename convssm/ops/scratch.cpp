@@ -1,3 +1,5 @@
+// One block per thread that only grows. Kernels ask for it on every call; to allocate it each time would cost page
+// faults.
 #include "convssm/ops/scratch.h"
 
 #include "convssm/ops/huge_pages.h"

@@ -1,4 +1,6 @@
-// The order of the work: which tiles are transformed together and what each thread does.
+// The order of the work. Many tiles: each thread takes chunks of tiles through input transform, 36 products and output
+// transform, so that a chunk stays in its caches and no thread waits for another. Few tiles (one frame): all threads
+// transform a share, then split the 36 positions, so that each reads only its part of the packed weights.
 #include "convssm/ops/winograd.h"
 
 #include <omp.h>

@@ -1,3 +1,6 @@
+// The gradient of x is a convolution of g with the weights turned by 180 degrees and in and out exchanged, so it runs
+// the forward with another packing. In training the weights change every step and are packed anew; only without
+// gradients is the pack kept.
 #include "convssm/ops/winograd_conv2d.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// Inputs and weights are scaled per channel: the step of an input channel goes into the weights before their transform,
+// so the sums over channels need one scale only. Threads split the tiles for the transforms and the positions for the
+// products: a frame has few tiles, and each thread then reads only a part of the weights.
 #include "convssm/ops/winograd_int8.h"
 
 #include <omp.h>

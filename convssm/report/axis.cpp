@@ -1,3 +1,5 @@
+// Steps are 1, 2 or 5 times a power of ten, and ticks whole multiples of the step, not sums of it, so that no error
+// adds up. Values that are all nearly equal still get a range.
 #include "convssm/report/axis.h"
 
 #include <algorithm>

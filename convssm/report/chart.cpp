@@ -1,3 +1,5 @@
+// The axes go into a data attribute, so that the page's script can read values back from the drawn lines: every number
+// stands in the page once.
 #include "convssm/report/chart.h"
 
 #include <fmt/format.h>

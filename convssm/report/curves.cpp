@@ -1,3 +1,5 @@
+// The curves of log.jsonl as charts. A long curve is a faint band of its extremes under a line of means: means alone
+// hide spikes, all points alone hide the trend. Fields that are not known here are drawn too, as parts of the loss.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// metrics.json as a table over horizons and as charts over the generated frames. Read leniently, value by value: a file
+// of another version or one that is damaged loses cells and not the page.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Everything that comes from a run goes through escape(), and the page carries a policy that forbids loading anything:
+// a run folder may come from a stranger.
 #include "convssm/report/html.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Drawn as SVG by librsvg, which brings fonts and UTF-8; only one channel is kept, to stand above grey frames.
 #include "convssm/report/labels.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// A '|' or a line break inside a cell would end it, so both are replaced.
 #include "convssm/report/markdown.h"
 
 #include <fmt/format.h>

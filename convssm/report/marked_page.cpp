@@ -1,3 +1,5 @@
+// Text outside of the marks is copied byte for byte, and an empty result leaves a block as it is: a run that measured
+// only one group does not erase the others.
 #include "convssm/report/marked_page.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Each section is made from the files that it needs and left out without them. Commands on the page are complete and
+// can be copied: paths, options and frame counts are those of this model.
 #include "convssm/report/model_card.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// printf's %g would switch to exponents and change the number of digits along an axis; here the digits follow from the
+// step or the magnitude. Units change at 999.95, where one decimal would round up to 1000.
 #include "convssm/report/numbers.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The head of the page: state, progress and the few numbers that one looks for first. The time left is extrapolated
+// from the mean speed so far, which is steadier than the last steps'.
 #include <fmt/format.h>
 
 #include <algorithm>

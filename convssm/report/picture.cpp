@@ -1,3 +1,5 @@
+// The plot of the page with title and legend drawn into the SVG itself, where the page has HTML for them. Two pixels
+// per unit, so that text is sharp on dense screens.
 #include "convssm/report/picture.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Values beyond 1e100 count as missing, since differences of such would overflow. A gap (NaN) lifts the pen; a point
+// between two gaps gets a dot, or it would be invisible. The left margin follows from the longest label.
 #include "convssm/report/plot.h"
 
 #include <fmt/format.h>

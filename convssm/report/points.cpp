@@ -1,3 +1,5 @@
+// min_max keeps the extremes of each column in their order, so spikes stay visible; means smooths. Columns are cut by x
+// and not by count: logs of a resumed run are not evenly spaced.
 #include "convssm/report/points.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// librsvg draws to a cairo surface of 32-bit pixels, of which the three colours are copied. The font is named, so that
+// pictures of two machines agree.
 #include "convssm/report/raster.h"
 
 #include <cairo.h>

@@ -1,3 +1,5 @@
+// Training time is computed from the median speed and not from the clock, which includes pauses and other people's
+// load. record.json overrides what the folder says by itself; folders are sorted, so that rows keep their order.
 #include "convssm/report/record.h"
 
 #include <fmt/format.h>

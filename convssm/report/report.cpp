@@ -1,3 +1,5 @@
+// The page is built in memory and replaces the old one in a single step, so that a browser that reloads it during
+// training never sees half of it.
 #include "convssm/report/report.h"
 
 #include <fmt/chrono.h>

@@ -1,3 +1,5 @@
+// A column is a function from a row to a value, and a row is one record or several of different seeds: mean and half
+// the range are taken in one place, and every table asks the same columns.
 #include "convssm/report/result_rows.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// What stands around the tables of results: machine and protocol, learning rates that were tried, how to make a row again.
+// What stands around the tables of results: machine and protocol, learning rates that were tried, how to make a row
+// again. All from the records, so that the page cannot claim what was not run.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// Results over the horizon, as a chart.
+// Results over the horizon, as a chart: one line per model, the mean of its seeds over the frames that all of them
+// have; forecasts without a model in grey. Long curves become running means, since single frames are noisier than the
+// gaps between models.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// All blocks and pictures are made before anything is written: an error leaves the old page and its pictures as they
+// were.
 #include "convssm/report/results_page.h"
 
 #include <fmt/format.h>

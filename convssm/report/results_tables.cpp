@@ -1,4 +1,5 @@
-// Results as tables of a page.
+// Results as Markdown tables of a page. The best of a column is bold by its printed digits, so that two equal numbers
+// are never told apart.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Results for a terminal.
+// Results for a terminal. Columns are as wide as their longest cell, counted in characters and not in bytes: names and
+// signs may be beyond ASCII.
 #include <fmt/format.h>
 
 #include <algorithm>

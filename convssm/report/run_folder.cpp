@@ -1,3 +1,5 @@
+// Reading never throws for what a run folder may lack: a page is wanted most when a run went wrong. Whatever is missing
+// or damaged becomes a note. Image sizes are read from the first bytes, without decoding.
 #include "convssm/report/run_folder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// A run that was resumed writes some steps again; a step that goes back rewinds the curves to it. The last line may be
+// cut off while the run is writing and is then no error. NaN and Infinity, which JSON lacks, become gaps.
 #include "convssm/report/run_log.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// Samples, configuration and notes. Images are embedded as data, enlarged by a whole factor and without smoothing, so
+// that pixels stay pixels.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Look-ups that give nothing for whatever is missing or of another type. Of several conventions of a metric the table
+// shows the paper's where a run has it.
 #include "convssm/report/scores.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The strips of several runs are cut apart and put below each other with one row of truth, after a check that all show
+// the same clip at the same frames. librsvg smooths what it scales, so images are enlarged before.
 #include "convssm/report/strips.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Colours are variables, redefined for dark systems. Charts use the classes c0 to c7 for lines, so that the same SVG
+// serves both. The script only reads what is drawn and adds the value under the pointer.
 #include "convssm/report/style.h"
 
 namespace convssm::report {

@@ -1,3 +1,5 @@
+// Both halves of the study (frame rates, dropped frames) are brought to one form, lines over points, so that each table
+// and chart is written once.
 #include "convssm/report/timing.h"
 
 #include <fmt/format.h>

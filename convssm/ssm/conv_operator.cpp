@@ -1,3 +1,6 @@
+// Kernels are composed by a convolution of one with the other as images. The tree is the recursion of Blelloch's scan:
+// combine neighbours, scan the half, fill in the even elements. The multiplications are counted while it runs, since
+// the point of this operator in the paper is what it costs when kernels grow.
 #include "convssm/ssm/conv_operator.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// B and C are applied to all frames at once; only A goes from frame to frame. A starts as a contraction, by a bound on
+// its operator norm, so that a fresh model cannot explode over a long sequence; in continuous time the identity is
+// subtracted, which makes it a decay.
 #include "convssm/ssm/conv_ssm.h"
 
 #include <ATen/ATen.h>

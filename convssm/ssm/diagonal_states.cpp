@@ -1,3 +1,6 @@
+// A reset is a zero in a_k: the state before it drops out of the sum and the scan needs no branch. dt or resets give
+// a_k its time axis; without them it stays [P] and one set of coefficients serves all frames. Computed in float64 and
+// rounded at the end, as an error in the angle of a_k grows with k.
 #include "convssm/ssm/diagonal_states.h"
 
 #include <ATen/ATen.h>

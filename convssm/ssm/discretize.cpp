@@ -1,3 +1,6 @@
+// phi(z) = (exp(z) - 1) / z loses all digits near 0, so a series takes over there; elsewhere the numerator is written
+// in real and imaginary parts with expm1, which has no cancellation. Both branches are tensors of the whole shape:
+// phi() says how their gradients stay finite.
 #include "convssm/ssm/discretize.h"
 
 #include <ATen/ATen.h>

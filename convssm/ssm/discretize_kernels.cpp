@@ -1,3 +1,5 @@
+// The same formulas as matrix functions. zoh takes one exponential of a block matrix twice the size instead of an
+// inverse of A, which need not exist; bilinear solves one system for both results.
 #include "convssm/ssm/discretize_kernels.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,6 @@
+// Values are drawn one after the other in double and rounded at the end: the same stream gives the same weights on
+// every machine, with any number of threads. Fans are those of the real matrices before they are projected onto the
+// spectrum.
 #include "convssm/ssm/initializers.h"
 
 #include <ATen/ATen.h>
