@@ -1,5 +1,6 @@
 // Compiled once per instruction set by Highway; the best one is picked at run time.
-// A frame stays in the second-level cache over the passes: sums, squares around the mean, result.
+// One thread has a whole frame, [pixels, channels]. Two passes over it, sums and result, of which the second finds the
+// frame in the second-level cache if it fits. Groups only matter between the passes: sums are per channel.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -21,8 +22,9 @@ namespace HWY_NAMESPACE {
 constexpr int64_t kRun = 32;    // pixels summed in T before the sums go to double
 constexpr int64_t kAtOnce = 4;  // pixels summed in registers before the sums go to memory
 
-// Adds step's two terms over pixels [first,end) to the rows `a` and `b`. step(d, i, c, x, y) adds those of value i, which
-// is of channel c, to x and y.
+// Adds step's two terms over `pixels` pixels from `first` on to the rows `a` and `b`. step(d, i, c, x, y) adds those of
+// value i, which is of channel c, to x and y. Channels outside, pixels inside: the two sums of a vector of channels are
+// loaded once, take all the pixels in registers and are stored once, a quarter of the traffic with four pixels.
 template <int64_t pixels, typename T, class Step>
 HWY_INLINE void add_pixels(int64_t first, int64_t channels, T* a, T* b, const Step& step) {
   for_channels<T>(channels, [&](auto d, int64_t c) HWY_ATTR {
@@ -34,6 +36,9 @@ HWY_INLINE void add_pixels(int64_t first, int64_t channels, T* a, T* b, const St
 }
 
 // Per-channel sums over pixels of step's two terms, in short runs of T, collected in double. `runs`: 2 * channels.
+// Loops: runs of kRun pixels, kAtOnce pixels of them, vectors of channels, those pixels. The frame is walked from front
+// to back, four rows of channels side by side. `runs` (8 KiB for 1024 channels of float32) stays in the first-level
+// cache; after a run it is added to the doubles, so that rounding errors grow with 32 and not with all pixels.
 template <typename T, class Step>
 HWY_INLINE void channel_sums(int64_t pixels, int64_t channels, T* runs, double* sums, const Step& step) {
   std::fill(sums, sums + 2 * channels, 0.0);
@@ -68,8 +73,9 @@ void sample_means(const GroupNormFrame<T>& f, T* means) {
   }
 }
 
-// mean and rstd of every group in one pass. Squares are summed around an estimate of the mean, so that a large one costs
-// no digits, and corrected in double: s of n pixels miss the mean by at most sqrt(n/s) standard deviations.
+// mean and rstd of every group in one pass over the frame. Squares are summed around an estimate of the mean, so that a
+// large one costs no digits, and corrected in double: s of n pixels miss the mean by at most sqrt(n/s) standard
+// deviations.
 template <typename T>
 void statistics(const GroupNormFrame<T>& f, double* sums) {
   const int64_t width = f.channels / f.groups;
@@ -105,6 +111,8 @@ HWY_INLINE hn::Vec<D> affine(D d, const GroupNormFrame<T>& f, hn::Vec<D> centred
   return hn::MulAdd(centred, hn::LoadU(d, scale + c), hn::LoadU(d, f.bias + c));
 }
 
+// The second pass: pixel by pixel, vectors of channels inside. Mean, scale and bias of a group are spread over its
+// channels first, so that the loop knows nothing of groups and loads them as rows, from the first-level cache.
 template <Activation activation, typename T>
 void forward(const GroupNormFrame<T>& f) {
   T* means = f.scratch;
@@ -118,7 +126,8 @@ void forward(const GroupNormFrame<T>& f) {
   }
 }
 
-// Writes dz = g * activation'(z) to out, sums it and dz * (x - mean) per channel.
+// First pass of the backward. Writes dz = g * activation'(z) to out, sums it and dz * (x - mean) per channel. z is
+// computed again from x, which is cheaper than to have kept it.
 template <Activation activation, typename T>
 void backward_sums(const GroupNormBackwardFrame<T>& f) {
   T* means = f.scratch;
@@ -135,8 +144,10 @@ void backward_sums(const GroupNormBackwardFrame<T>& f) {
   });
 }
 
-// dx = rstd (w dz - A/n - xhat B/n) with A = sum of w dz and B = sum of w dz xhat over the group of n values.
-// `means` and `scale` are left by backward_sums.
+// dx = rstd (w dz - A/n - xhat B/n) with A = sum of w dz and B = sum of w dz xhat over the group of n values. Second
+// pass: with A and B known for each group this is scale dz + by_x (x - mean) + constant, three rows of factors and two
+// multiply-adds per value, over dz in `out`. `means` and `scale` are left by backward_sums; the other two rows take the
+// place of its partial sums.
 template <typename T>
 void backward_result(const GroupNormBackwardFrame<T>& f) {
   const double* dz_sums = f.sums;

@@ -1,5 +1,7 @@
 // Compiled once per instruction set by Highway; the best one is picked at run time.
-// The range stays in the second-level cache over the passes: sums, squares around the mean, result.
+// For a batch of one: threads share a frame by its groups, so that none needs the sums of another. A thread's channels
+// [c0,c1) are a stripe of every pixel's row. The stripe stays in the second-level cache over the three passes: sums,
+// squares around the mean, result.
 #include "convssm/ops/group_norm_range_kernels.h"
 
 #include <cmath>
@@ -27,6 +29,9 @@ void spread_means(const GroupNormRange& r, const Result& result) {
   }
 }
 
+// Two passes, mean and then squares around it: the range of one thread is small enough to stay in the cache, and no
+// estimate of the mean is needed. channel_range_sums keeps two accumulators (even and odd pixels) of a vector of
+// channels in registers over a run of 32 pixels and walks down the pixels, `channels` floats apart.
 void statistics(const GroupNormRange& r) {
   channel_range_sums(r.pixels, r.c0, r.c1, r.sums,
                      [&](auto d, int64_t p, int64_t c) HWY_ATTR { return hn::LoadU(d, r.x + p * r.channels + c); });
@@ -40,6 +45,7 @@ void statistics(const GroupNormRange& r) {
   });
 }
 
+// The third pass: pixel by pixel, the vectors of the range inside; factors per channel come from the first-level cache.
 template <Activation activation>
 void result(const GroupNormRange& r) {
   for (int64_t p = 0; p < r.pixels; ++p) {

@@ -1,5 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
-// A row (the channels of one pixel) stays in the first-level cache over the passes: sum, squares, result.
+// Compiled once per instruction set by Highway; the best one is picked at run time. Rows (the channels of one pixel)
+// are independent, so a thread takes a run of them. A row stays in the first-level cache over its loops: sum, squares,
+// result.
 #include <cmath>
 #include <type_traits>
 
@@ -15,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace convssm::ops {
 namespace HWY_NAMESPACE {
 
-// The sum of term(d, c) over the channels.
+// The sum of term(d, c) over the channels: one vector of partial sums in a register, its lanes added at the end, the
+// tail one by one.
 template <typename T, class Term>
 HWY_INLINE T row_sum(int64_t channels, const Term& term) {
   const hn::ScalableTag<T> d;
@@ -29,6 +31,8 @@ HWY_INLINE T row_sum(int64_t channels, const Term& term) {
   return sum;
 }
 
+// Two loops over the row, mean and squares around it. In T: a row is short, and each lane sums only channels / lanes
+// values.
 template <typename T>
 HWY_INLINE void row_statistics(const T* x, int64_t channels, double eps, T& mean, T& rstd) {
   const T count = static_cast<T>(channels);
@@ -40,6 +44,8 @@ HWY_INLINE void row_statistics(const T* x, int64_t channels, double eps, T& mean
   rstd = T{1} / std::sqrt(squares / count + static_cast<T>(eps));
 }
 
+// Row by row: x + y (if there is a y) to `sum`, or to `out` where it is not kept; two loops of statistics; result. Only
+// the first of these loops waits for memory, and only `out` (and `sum`) are written to it.
 template <typename T>
 void forward(const LayerNormRows<T>& r) {
   for (int64_t row = 0; row < r.rows; ++row) {
@@ -72,6 +78,8 @@ void flush_sums(const LayerNormBackwardRows<T>& r) {
 }
 
 // dx = rstd (dz - mean(dz) - xhat mean(dz xhat)),  dz = weight g
+// Row by row: statistics again, the two means, then one loop that writes dx and adds to the sums over rows for weight
+// and bias. These are two rows of T in the first-level cache, emptied into doubles every kRun rows.
 template <typename T>
 void backward(const LayerNormBackwardRows<T>& r) {
   constexpr int64_t kRun = 64;  // rows summed in T before the sums go to double

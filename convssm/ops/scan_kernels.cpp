@@ -1,4 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. The scan is bound by memory: one or
+// two multiply-adds per value that is read and written. So the loops are laid out for the order of the memory traffic,
+// and the form of the numbers is a template parameter, which leaves no branch inside.
 #include "convssm/ops/scan_kernels.h"
 
 #include <algorithm>
@@ -15,8 +17,9 @@ namespace convssm::ops {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Access to the re and im parts of channel c.. of a row, in each form. `Vector` steps use tag D, tails use
-// CappedTag<1>.
+// Access to the re and im parts of channel c.. of a row, in each form. Real and imaginary parts are two vectors in
+// every form: `split` has them P apart, `complex` is taken apart when it is loaded and put together when it is stored,
+// `real` has no imaginary part and the compiler drops what would use it. Whole vectors use tag D, tails CappedTag<1>.
 template <ScanForm form, class D, typename T>
 HWY_INLINE void load(D d, const T* row, int64_t P, int64_t c, hn::Vec<D>& re, hn::Vec<D>& im) {
   if constexpr (form == ScanForm::complex) {
@@ -40,8 +43,9 @@ HWY_INLINE void store(D d, T* row, int64_t P, int64_t c, hn::Vec<D> re, hn::Vec<
   }
 }
 
-// Asks for the same channels `distance` further: the next frame of a tile is too far away for the hardware to foresee.
-// May point outside of the array, where it does nothing.
+// Asks for the same channels `distance` further: the next frame of a tile is too far away for the hardware to foresee,
+// which follows streams within a page. By the time the tile's other rows are done it has arrived. May point outside of
+// the array, where it does nothing.
 template <ScanForm form, typename T>
 HWY_INLINE void prefetch(const T* row, int64_t distance, int64_t P, int64_t c) {
   const auto address = reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(distance * int64_t{sizeof(T)});
@@ -56,6 +60,9 @@ constexpr ScanForm carry_form(ScanForm form) { return form == ScanForm::real ? S
 
 constexpr int64_t row_size(ScanForm form, int64_t P) { return form == ScanForm::real ? P : 2 * P; }
 
+// One vector of channels of one row and frame: x = a * carry + b. Loads a, carry and b, one multiply-add (four for
+// complex numbers), stores the carry and x. `store` and `stream` are the same for a whole tile, the test of t.store is
+// predicted.
 template <ScanForm form, bool stream, class D, typename T>
 HWY_INLINE void forward_vector(D d, const ScanForwardTile<T>& t, const T* a, T* carry, const T* b, T* x, int64_t c) {
   constexpr ScanForm own = carry_form(form);
@@ -74,6 +81,13 @@ HWY_INLINE void forward_vector(D d, const ScanForwardTile<T>& t, const T* a, T* 
   if (t.store) store<form, stream>(d, x, t.P, c, xr, xi);
 }
 
+// Loops: frames, rows of the tile, vectors of channels. Time is outermost, so that b and x are walked in the order of
+// memory, frame after frame, and each byte of them passes once; the state of the tile (about 32 KiB, scan_cpu.cpp) is
+// the carry, which stays in the cache between frames. It does not stay in registers: that would need time innermost,
+// and b would be read a vector per frame, a page apart. The recurrence costs no waiting either: neighbouring vectors
+// are independent, and a carry is needed again only after the whole tile. Streamed stores do not read the lines of x
+// first, which saves a third of the traffic; the fence at the end makes them visible to other threads. Tails are never
+// streamed. Threads take tiles of their own.
 template <ScanForm form, bool stream, typename T>
 void forward(const ScanForwardTile<T>& t) {
   const hn::ScalableTag<T> d;
@@ -95,6 +109,9 @@ void forward(const ScanForwardTile<T>& t) {
   if (stream) hwy::FlushStream();
 }
 
+// One vector of one row and frame of the adjoint: mu = carry + g, the gradient of b; mu conj(x before) is added to the
+// row of partial sums for the gradient of a; the carry becomes conj(a) mu for the frame before. g and x of the frame
+// before this one are prefetched, as time runs backwards.
 template <ScanForm form, bool stream, class D, typename T>
 HWY_INLINE void backward_vector(D d, const ScanBackwardTile<T>& t, const T* a, T* carry, const T* g, const T* before,
                                 T* mu, int64_t c) {
@@ -131,7 +148,8 @@ HWY_INLINE void backward_vector(D d, const ScanBackwardTile<T>& t, const T* a, T
   store<own, false>(d, carry, t.P, c, cr, ci);
 }
 
-// Partial sums in T are short (`kFlushFrames` frames of one tile); the rest of the sum is in double.
+// Partial sums in T are short (`kFlushFrames` frames of one tile); the rest of the sum is in double. All rows of a tile
+// add to one row of sums, which stays in the first-level cache.
 constexpr int64_t kFlushFrames = 32;
 
 template <ScanForm form, typename T>
@@ -145,6 +163,8 @@ void flush_partial_sums(const ScanBackwardTile<T>& t, int64_t k) {
   }
 }
 
+// Loops as in forward, with the frames from the last to the first. Coefficients that are the same for all frames have
+// one row of gradients, added to every kFlushFrames frames; those per frame are added to at each frame.
 template <ScanForm form, bool stream, typename T>
 void backward(const ScanBackwardTile<T>& t) {
   const hn::ScalableTag<T> d;

@@ -1,4 +1,6 @@
 // Compiled once per instruction set by Highway; the best one is picked at run time.
+// Whole points (0, +-1, +-2) keep whole numbers whole, at the price of larger ones. Inputs of 8 bits grow to at most
+// 12700 in the transform, so products are of 16 bits, summed in 32, and pmaddwd does two of them per lane.
 #include "convssm/ops/winograd_int8_kernels.h"
 
 #include <algorithm>
@@ -39,12 +41,17 @@ HWY_INLINE Vec32 add_pairs(Vec16 a, Vec16 b, Vec32 sum) {
 #endif
 }
 
-// One multiple of `scale` per weight of a position and output channel, with no overflow of 32 bits whatever the inputs.
+// Weights become whole multiples of this step, one per position and output channel, such that sums cannot overflow 32
+// bits whatever the inputs: |sum| <= gain * 127 * (sum of |weights| / step + in/2 of rounding).
 HWY_INLINE float weight_scale(float largest, float sum, int64_t in, int64_t gain) {
   const float room = static_cast<float>(INT32_MAX / (gain * kInt8Levels) - in);
   return std::max({largest / INT16_MAX, sum / room, 1e-30f});
 }
 
+// Two passes over the input channels for each vector of output channels: the first finds the largest weight and the sum
+// of magnitudes of each position, which give the steps; the second transforms again and rounds. To transform twice is
+// cheaper than to keep 36 x in vectors. Pairs of input channels lie together, [in/2][panel width][2], as add_pairs
+// reads them.
 void Int8PackPanel(const float* taps, int64_t in, int16_t* weights, int64_t stride, float* scales,
                    int64_t scale_stride) {
   const Tag d;
@@ -81,6 +88,9 @@ void Int8PackPanel(const float* taps, int64_t in, int16_t* weights, int64_t stri
   }
 }
 
+// As transform_frames of winograd_kernels.cpp, with pixels rounded to -127..127 on their way in. The transform runs in
+// float32, where these whole numbers stay exact (at most 127 * 10 * 10 = 12700, far below 2^24), and the result fits 16
+// bits: no rounding happens after the first.
 void Int8Input(const WinogradFrames& f, const float* x, int64_t first, int64_t end, const float* inverse_steps,
                int64_t stride, int16_t* to) {
   const Tag d;
@@ -114,8 +124,12 @@ void Int8Input(const WinogradFrames& f, const float* x, int64_t first, int64_t e
 
 constexpr int64_t kPace = 1 << 16;
 
-// kRows tiles times one panel of output channels; more than four would not fit the registers. Asks for a part of the
-// next panel meanwhile, as products_block of winograd_kernels.cpp does.
+// The micro-kernel: kRows tiles times one panel of output channels. One step is a pair of input channels: a 32-bit
+// broadcast holds v[r][k] and v[r][k+1], a vector of weights the same pair for each of its output channels, and
+// add_pairs (pmaddwd on x86) multiplies and adds both. 4 x 2 accumulators of 32 bits, two vectors of weights and the
+// pair; four rows and not six as in float32, because pmaddwd does not accumulate and its products take registers too.
+// Scales are applied once, when the sums leave the registers. Meanwhile a part of the next panel is asked for, as in
+// products_block of winograd_kernels.cpp; a row of it is a pair of input channels.
 template <int kRows>
 HWY_INLINE void int8_block(int64_t in, const int16_t* HWY_RESTRICT v, const int16_t* HWY_RESTRICT weights,
                            const float* scales, float* m, int64_t row, const int16_t* ahead, int64_t pace) {
@@ -170,6 +184,8 @@ HWY_INLINE void int8_rows(int64_t rows, int64_t in, const int16_t* v, const int1
   }
 }
 
+// One position. Panels outside, blocks of at most four tiles inside, as Products of winograd_kernels.cpp: weights take
+// half the bytes, so a panel of 512 inputs stays in the first-level cache.
 void Int8Products(int64_t tiles, int64_t in, int64_t panels, const int16_t* v, const int16_t* weights,
                   const float* scales, float* m) {
   const int64_t width = 2 * lanes(), row = panels * width, blocks = (tiles + 3) / 4;

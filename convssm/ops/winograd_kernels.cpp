@@ -1,4 +1,6 @@
-// Compiled once per instruction set by Highway; the best one is picked at run time.
+// Compiled once per instruction set by Highway; the best one is picked at run time. All vectors run over channels,
+// which lie together in memory, so no kernel shuffles lanes. `lanes()` floats are a vector (8 on AVX2, 16 on AVX-512);
+// a panel is two vectors of output channels.
 #include "convssm/ops/winograd_kernels.h"
 
 #include <algorithm>
@@ -13,7 +15,12 @@ HWY_BEFORE_NAMESPACE();
 namespace convssm::ops {
 namespace HWY_NAMESPACE {
 
-// Transforms the size x size pixels that begin `before` pixels above and left of each tile.
+// Transforms the size x size pixels that begin `before` pixels above and left of each tile (6 x 6 from one pixel before
+// for inputs, 4 x 4 for gradients of outputs).
+// Loops: tiles, then vectors of channels. The addresses of a tile's pixels are found once and serve all its channels;
+// nullptr stands for a pixel outside of the frame and reads as zeros, so frames need no border. For one vector of
+// channels the pixels are loaded, transformed and written to 36 places, one per position: each position thereby gets a
+// matrix [tiles][channels] that the products read from front to back.
 template <class Transform>
 HWY_INLINE void transform_frames(const WinogradFrames& f, const float* x, int64_t first, int64_t end, int64_t before,
                                  const WinogradTiles& to) {
@@ -55,6 +62,8 @@ void Output(const WinogradFrames& f, const WinogradTiles& m, int64_t first, int6
                   [&](auto activation) HWY_ATTR { output<BalancedPoints, activation.value>(f, m, first, end, e, y); });
 }
 
+// G w G^T of a panel. Vectors run over (input channel, output channel), which lie together in each of the 9 taps and in
+// each of the 36 positions; 9 loads, 36 stores.
 void PackPanel(const float* taps, int64_t in, float* packed, int64_t stride) {
   const Tag d;
   const int64_t width = 2 * lanes();
@@ -65,11 +74,20 @@ void PackPanel(const float* taps, int64_t in, float* packed, int64_t stride) {
   }
 }
 
-constexpr int64_t kPace = 1 << 16;
+constexpr int64_t kPace = 1 << 16;  // `pace` is a fraction of it, so that the loop multiplies and never divides
 
-// kRows tiles times one panel of output channels.
-// Meanwhile asks for the part of the next panel that `ahead` points to, which would otherwise have to be waited for: a
-// line of it every kPace / pace steps, to the second-level cache (the first one is full).
+// The micro-kernel of the matrix product: kRows tiles (rows of v) times one panel of two vectors of output channels.
+//
+//                w0  w1        one step k (an input channel): load two vectors of weights, broadcast v[r][k] of each
+//   v[0][k]      a0  a1        tile, 12 multiply-adds. 12 accumulators, 2 weights and 1 broadcast are 15 of the 16
+//   v[1][k]      b0  b1        registers of AVX2; sums leave them once, after the last k. 12 independent chains cover
+//     ...                      the latency of the multiply-add (4 to 5 cycles, two units), and 8 loads and a
+//   v[5][k]      f0  f1        prefetch fit the two load ports in the 6 cycles that the multiply-adds take.
+//
+// The weights of a panel are read in the order they lie in, each v[r] as well. Meanwhile the next panel is asked for,
+// which would otherwise have to be waited for: `ahead` points to this block's share of it, and every kPace / pace steps
+// the prefetch moves on by a row of two vectors (a cache line on AVX2; of the two lines on AVX-512 the first). To the
+// second-level cache, as the first one is full.
 template <int kRows>
 HWY_INLINE void products_block(int64_t in, const float* HWY_RESTRICT v, const float* HWY_RESTRICT packed, float* m,
                                int64_t row, const float* ahead, int64_t pace) {
@@ -124,6 +142,11 @@ HWY_INLINE void products_of(int64_t rows, int64_t in, const float* v, const floa
   }
 }
 
+// One position: m [tiles][panels * width] = v [tiles][in] * packed. Panels outside, blocks of at most 6 tiles inside:
+// the weights of a panel (in x 64 bytes on AVX2, 16 KiB for 256 inputs) stay in the first-level cache while all tiles
+// pass by, and the tiles are read again for each panel from the second-level cache, where the caller's chunks
+// fit. Each of the n blocks prefetches another n-th of the next panel; behind the last panel that reaches into the next
+// position. No threads here: the caller has split tiles or positions.
 void Products(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* packed, float* m) {
   const int64_t width = 2 * lanes(), row = panels * width;
   const int64_t blocks = (tiles + 5) / 6;
@@ -139,7 +162,10 @@ void Products(int64_t tiles, int64_t in, int64_t panels, const float* v, const f
   }
 }
 
-// Four input channels times one panel of output channels, over all tiles.
+// The micro-kernel of the weight gradient: four input channels times one panel of output channels, summed over tiles.
+// One step is a tile: two vectors of g, four broadcasts of v, 8 multiply-adds into 8 accumulators that leave the
+// registers once. Four, because v lies in panels of one vector of channels, and four divides every size of those (4, 8,
+// 16). kAdd continues the sums of the chunk of tiles before.
 template <bool kAdd>
 HWY_INLINE void gradient_block(int64_t tiles, const float* HWY_RESTRICT v, const float* HWY_RESTRICT g, float* u,
                                int64_t row) {
@@ -173,6 +199,9 @@ HWY_INLINE void gradient_block(int64_t tiles, const float* HWY_RESTRICT v, const
   store(3, d0, d1);
 }
 
+// One position: u [in][panels * width] = v^T g. Both operands are in panels, tile after tile, so that the inner loop
+// walks two arrays from front to back. Panels of g outside, groups of four input channels inside: a panel of g is read
+// again for each group, v once per panel.
 void GradientProducts(int64_t tiles, int64_t in, int64_t panels, const float* v, const float* g, float* u, bool add) {
   const int64_t step = lanes(), width = 2 * step, row = panels * width;
   for (int64_t panel = 0; panel < panels; ++panel) {
@@ -185,6 +214,8 @@ void GradientProducts(int64_t tiles, int64_t in, int64_t panels, const float* v,
   }
 }
 
+// G^T u G: 36 sums to 9 taps for a vector of output channels, then a transpose through a small array on the stack,
+// since weights have their taps together and sums their output channels.
 void Unpack(const float* sums, int64_t position_stride, int64_t first, int64_t end, int64_t in, int64_t out,
             float* weight) {
   const Tag d;

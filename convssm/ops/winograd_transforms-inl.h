@@ -1,5 +1,5 @@
-// The transforms of Winograd's F(4x4,3x3) for the points 0, +-a, +-b and infinity, included once per instruction set (no
-// #pragma once: Highway's toggle below lets the file be read again for each of them).
+// The transforms of Winograd's F(4x4,3x3) for the points 0, +-a, +-b and infinity, included once per instruction set
+// (no #pragma once: Highway's toggle below lets the file be read again for each of them).
 #if defined(CONVSSM_OPS_WINOGRAD_TRANSFORMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef CONVSSM_OPS_WINOGRAD_TRANSFORMS_INL
 #undef CONVSSM_OPS_WINOGRAD_TRANSFORMS_INL
@@ -35,7 +35,10 @@ struct WholePoints {  // whole numbers stay whole numbers
   static constexpr float b = 2, b2 = 4, b3 = 8;
 };
 
-// The one-dimensional transforms read their vectors through `from(i)` and give them to `to(i, vector)`.
+// The one-dimensional transforms read their vectors through `from(i)` and give them to `to(i, vector)`. The points come
+// in pairs +p and -p, whose rows differ only in the sign of the odd part: even and odd parts are computed once per pair
+// and added and subtracted. 12 multiply-adds turn 6 vectors into 6 (B^T), 12 operations turn 6 into 4 (A^T); inputs,
+// parts and constants fit the 16 registers of AVX2.
 template <class P>
 struct InputTransform {  // B^T
   static constexpr int kFrom = 6, kTo = 6;
@@ -124,7 +127,10 @@ struct WeightGradientTransform {  // G^T
   }
 };
 
-// Both axes: from(row, column) -> to(row, column, vector).
+// Both axes: from(row, column) -> to(row, column, vector). First down the columns, then along the rows of the result.
+// The up to 36 vectors between the two passes are more than there are registers (16, or 32 of AVX-512), so they go
+// through an array on the stack, 1152 bytes on AVX2, which never leaves the first-level cache. Loops are of constant
+// size, so that the compiler can unroll them.
 template <class Transform, class From, class To>
 HWY_INLINE void transform(const From& from, const To& to) {
   const Tag d;
@@ -157,7 +163,9 @@ struct TileOrigin {
   }
 };
 
-// A^T m A of the tiles first..end with the epilogue; m in rows.
+// A^T m A of the tiles first..end with the epilogue; m in rows. Loops: tiles, then vectors of channels: 36 loads, one
+// per position, the transform, and for each of the 16 outputs that lie inside the frame bias, sum and activation while
+// it is in a register, then one store. Outputs beyond the edge of the frame are computed and dropped.
 template <class P, Activation activation>
 HWY_INLINE void output(const WinogradFrames& f, const WinogradTiles& m, int64_t first, int64_t end,
                        const WinogradEpilogue& e, float* y) {
