@@ -1,6 +1,6 @@
 // Forecasts a stream in real time: live_forecast MODEL CLIP.npy [int8]
-// Each frame goes in as it comes, and the forecast of the one after it comes out; when the recording ends, the forecasts
-// go on from themselves. Prints how far off the forecasts were and how long a frame took.
+// Each frame goes in as it comes, and the forecast of the one after it comes out; when the recording ends, a
+// rollout goes on from there. Prints how far off the forecasts were and how long a frame took.
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ int run(const std::string& path, const std::string& clip, const std::string& pre
 
   generate::Predictor predictor(*loaded.model, {.precision = generate::parse_precision(precision)});
   predictor.start(video.slice(1, 0, 1));  // int8 is calibrated here
-  std::vector<double> live, alone;
+  std::vector<double> live, rollout;
   double error = 0;
   for (int64_t k = 1; k + 1 < video.size(1); ++k) {
     const auto start = std::chrono::steady_clock::now();
@@ -46,11 +46,11 @@ int run(const std::string& path, const std::string& clip, const std::string& pre
   for (int64_t k = 0; k < 100; ++k) {
     const auto start = std::chrono::steady_clock::now();
     const at::Tensor forecast = predictor.next();
-    alone.push_back(milliseconds_since(start));
+    rollout.push_back(milliseconds_since(start));
   }
   if (!live.empty()) std::printf("mean absolute error of one frame ahead: %.4f\n", error / double(live.size()));
   print_latency("live", live);
-  print_latency("free-running", alone);
+  print_latency("rollout", rollout);
   return 0;
 }
 

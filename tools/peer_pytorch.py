@@ -10,7 +10,7 @@ generate the seconds of each frame.
 
 What is here is what one can expect of a user who cares: one convolution for all frames in training, the complex kernels
 of B and C as single real convolutions, parameters folded once for generation, no gradients there, denormals flushed. The
-faster memory format and the faster way of computing the recurrence (a loop over frames, a parallel scan) are found once
+faster memory format and the faster algorithm for the recurrence (a loop over frames, a parallel scan) are found once
 by measuring, for training and for generation."""
 
 import json

@@ -26,7 +26,7 @@ Row compare(const std::string& name, const std::string& what, int rounds, const 
 // A row of one number, with nothing to compare it with.
 Row single(const std::string& name, double value, const std::string& unit, const std::string& what = "");
 
-// Times of `count` pieces of work become pieces per second; the ratio stays.
+// Times of `count` units of work become units per second; the ratio stays.
 Row per_second(Row row, double count, const std::string& unit);
 
 // Of a list that is not empty, 0 <= q <= 1, between neighbours in proportion.

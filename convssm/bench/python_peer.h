@@ -1,5 +1,5 @@
 // A Python process that does the same work in PyTorch, run in turns with ours: what users would have instead.
-// Its script reads names of pieces of work from stdin, does each, and answers with a line "done",
+// Its script reads names of tasks from stdin, does each, and answers with a line "done",
 // with numbers behind it if it has any.
 //   auto peer = PythonPeer::start(script, {"2"});   if (peer) peer->run("ssim");
 #pragma once

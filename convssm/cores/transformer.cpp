@@ -66,9 +66,11 @@ at::Tensor TransformerImpl::run_windows(const at::Tensor& frames, int64_t past) 
     std::vector<nn::Memory> none;
     return run(frames.narrow(0, begin, count), none, 0);
   };
-  std::vector<at::Tensor> parts{outputs(0, together).slice(0, past)};
-  for (int64_t end = together + 1; end <= all; ++end) parts.push_back(outputs(end - reach, reach).slice(0, reach - 1));
-  return parts.size() == 1 ? parts[0] : at::cat(parts);
+  std::vector<at::Tensor> windows{outputs(0, together).slice(0, past)};
+  for (int64_t end = together + 1; end <= all; ++end) {
+    windows.push_back(outputs(end - reach, reach).slice(0, reach - 1));
+  }
+  return windows.size() == 1 ? windows[0] : at::cat(windows);
 }
 
 CoreOutput TransformerImpl::forward(const at::Tensor& x, const State& state, const Timing& timing) {

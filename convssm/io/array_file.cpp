@@ -28,11 +28,11 @@ const ZipMember& find_member(const ZipFile& zip, const std::string& name, const 
   fail_missing(zip.name(), name, names);
 }
 
-Array part_of(const Array& whole, uint64_t first, uint64_t count) {
-  Array part(whole.dtype(), {static_cast<int64_t>(count)});
+Array chunk_of(const Array& whole, uint64_t first, uint64_t count) {
+  Array chunk(whole.dtype(), {static_cast<int64_t>(count)});
   const size_t size = dtype_size(whole.dtype());
-  std::ranges::copy(whole.bytes().subspan(first * size, count * size), part.bytes().begin());
-  return part;
+  std::ranges::copy(whole.bytes().subspan(first * size, count * size), chunk.bytes().begin());
+  return chunk;
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Array ArrayFile::read(uint64_t first, uint64_t count) const {
   if (first > all || count > all - first) {
     fail(ErrorKind::usage, "[ArrayFile] '{}' has {} elements, asked for {} from {} on", path_, all, count, first);
   }
-  if (whole_only_) return part_of(read(), first, count);
+  if (whole_only_) return chunk_of(read(), first, count);
   Array array(info_.dtype, {static_cast<int64_t>(count)});
   source_->read(data_offset_ + first * dtype_size(info_.dtype), array.bytes());
   normalize_bools(array);

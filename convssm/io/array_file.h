@@ -1,4 +1,4 @@
-// One array of a .npy or .npz file, of which any part can be read: recordings can be larger than the memory.
+// One array of a .npy or .npz file, of which any chunk can be read: recordings can be larger than the memory.
 //   ArrayFile clips("clips.npz", "data");   Array some = clips.read(first, count);
 #pragma once
 
@@ -22,7 +22,7 @@ class ArrayFile {
 
   const ArrayInfo& info() const { return info_; }
 
-  // Whether a part costs as much as the whole: the array is compressed or in Fortran order.
+  // Whether a chunk costs as much as the whole: the array is compressed or in Fortran order.
   bool whole_only() const { return whole_only_; }
 
   Array read() const;  // with the checksum verified where there is one

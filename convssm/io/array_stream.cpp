@@ -27,18 +27,18 @@ Array ArrayStream::next(uint64_t count) {
   if (count > size_ - position_) {
     fail(ErrorKind::usage, "[ArrayStream] '{}' has {} elements left, asked for {}", path_, size_ - position_, count);
   }
-  Array part(info_.dtype, {static_cast<int64_t>(count)});
+  Array chunk(info_.dtype, {static_cast<int64_t>(count)});
   const size_t size = dtype_size(info_.dtype);
   if (!reader_) {
-    std::ranges::copy(whole_.bytes().subspan(position_ * size, count * size), part.bytes().begin());
+    std::ranges::copy(whole_.bytes().subspan(position_ * size, count * size), chunk.bytes().begin());
   } else {
-    reader_->read(part.bytes());
-    normalize_bools(part);
-    if (big_endian_) swap_byte_order(part);
+    reader_->read(chunk.bytes());
+    normalize_bools(chunk);
+    if (big_endian_) swap_byte_order(chunk);
   }
   position_ += count;
   if (reader_ && position_ == size_) reader_->finish();
-  return part;
+  return chunk;
 }
 
 }  // namespace convssm::io

@@ -1,5 +1,5 @@
-// An array of a .npy or .npz file from its first element to its last, piece by piece: also compressed ones, whose parts
-// cannot be read out of order, in the memory of a piece. (Fortran order is read whole.)
+// An array of a .npy or .npz file from its first element to its last, chunk by chunk: also compressed ones, whose
+// chunks cannot be read out of order, in the memory of a chunk. (Fortran order is read whole.)
 //   ArrayStream clips("samples.npz", "fake");   Array clip = clips.next(frames * height * width);
 #pragma once
 

@@ -1,5 +1,6 @@
-// Reads numbers and pieces one after another from bytes that came from a file. It never leaves the bytes, and its errors
-// carry the file's name and the offset in the file. Little-endian numbers, and the varints of protobuf and LevelDB.
+// Reads numbers and runs of bytes one after another from bytes that came from a file. It never leaves the bytes, and
+// its errors carry the file's name and the offset in the file. Little-endian numbers, and the varints of protobuf and
+// LevelDB.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 namespace convssm::io {
 
-// 16 hexadecimal digits. The file is read in pieces; Error(io) if it cannot be read.
+// 16 hexadecimal digits. The file is read block by block; Error(io) if it cannot be read.
 std::string file_checksum(const std::string& path);
 std::string text_checksum(std::string_view text);
 

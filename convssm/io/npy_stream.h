@@ -1,4 +1,4 @@
-// Arrays written piece by piece, in C order, in the memory of one piece: results that are longer than the memory.
+// Arrays written chunk by chunk, in C order, in the memory of one chunk: results that are longer than the memory.
 //   NpyStream out("future.npy", DType::u8, {frames, height, width, 3});   out.write(frame);  out.close();
 #pragma once
 

@@ -1,4 +1,4 @@
-// One way to write a video, whatever the file: the extension of its name decides.
+// One interface for writing a video, whatever the file: the extension of its name decides.
 //   auto video = open_video("future.gif", {.frames = 100, .width = 64, .height = 64});
 //   for (...) video->write(frame);
 //   video->close();

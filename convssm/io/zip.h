@@ -50,7 +50,7 @@ class ZipWriter {
   // Adds a member whose content is `head` followed by `body`. The name must be new to the archive.
   void add(const std::string& name, std::span<const std::byte> head, std::span<const std::byte> body, bool compress);
 
-  // A stored member piece by piece: begin(), `size` bytes in any number of append(), end().
+  // A stored member chunk by chunk: begin(), `size` bytes in any number of append(), end().
   void begin(const std::string& name, uint64_t size);
   void append(std::span<const std::byte> bytes);
   void end();

@@ -1,5 +1,5 @@
 // ZIP files, written from the first byte to the last: the checksum of a member is taken before its header is written,
-// and the size of a deflated one follows it in a data descriptor. Only a member that comes in pieces is gone back to,
+// and the size of a deflated one follows it in a data descriptor. Only a member that comes in chunks is gone back to,
 // for its checksum: a descriptor there would be read by few programs, since stored data does not say where it ends.
 #include <zlib.h>
 

@@ -27,7 +27,7 @@ struct FvdScore {
 };
 
 // real, fake [N,F] features in the same order of clips, N at least 2. Chunk i of one is compared with chunk i of the
-// other. A last part smaller than a chunk would have a larger distance and is left out of the mean; with N below
+// other. A last chunk that is not full would have a larger distance and is left out of the mean; with N below
 // `chunk` all clips are the one chunk.
 FvdScore fvd_i3d(const at::Tensor& real, const at::Tensor& fake, int64_t chunk = 256);
 

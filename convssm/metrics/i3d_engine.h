@@ -1,6 +1,6 @@
 // The layers of I3D in oneDNN, for a user of libtorch's memory and threads. Between layers frames are kept in blocks of
 // channels, [C/b,T,H,W,b] with the b of the CPU's vectors: the layout of oneDNN's fastest kernels, in which a range of
-// channels is one piece of memory and a branch of an Inception block can write straight into the block's output.
+// channels is one block of memory and a branch of an Inception block can write straight into the block's output.
 // Not for several threads at once.
 #pragma once
 

@@ -83,12 +83,12 @@ at::Tensor Lpips::layers(const at::Tensor& truth, const at::Tensor& forecast) co
   at::Tensor out = at::empty({layer_count, pairs.frames}, at::kDouble);
 
   const int64_t at_once = frames_at_once(backbone_, pairs.frames, pairs.plane());
-  const int64_t parts = (pairs.frames + at_once - 1) / at_once;
-  // Each thread takes whole parts; the operations inside then run on that thread alone.
-  at::parallel_for(0, parts, 1, [&](int64_t part, int64_t end) {
+  const int64_t batches = (pairs.frames + at_once - 1) / at_once;
+  // Each thread takes whole batches; the operations inside then run on that thread alone.
+  at::parallel_for(0, batches, 1, [&](int64_t batch, int64_t end) {
     const at::NoGradGuard no_grad;
-    for (; part < end; ++part) {
-      const int64_t first = part * at_once, count = std::min(at_once, pairs.frames - first);
+    for (; batch < end; ++batch) {
+      const int64_t first = batch * at_once, count = std::min(at_once, pairs.frames - first);
       const at::Tensor both = at::cat({x.narrow(0, first, count), y.narrow(0, first, count)});
       network_.run((as_rgb(both) * 2 - 1 - shift_).div_(scale_), [&](size_t k, const at::Tensor& f) {
         layer_distances(f, heads_[k], out.data_ptr<double>() + static_cast<int64_t>(k) * pairs.frames + first);

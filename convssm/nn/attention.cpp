@@ -48,7 +48,7 @@ Attended SoftmaxAttention::forward(const at::Tensor& q, const at::Tensor& k, con
   const at::Tensor keys = append(before, 0, k), values = append(before, 1, v);
   const auto queries = (q.flatten(0, 1) / std::sqrt(static_cast<double>(shape_.size))).split(step, 1);
   const int64_t S = keys.size(2), past = S - T;
-  std::vector<at::Tensor> parts;
+  std::vector<at::Tensor> outputs;
   for (int64_t i = 0; i < T; i += step) {
     const int64_t rows = std::min(step, T - i), end = past + i + rows;
     const int64_t begin = window_ == 0 ? 0 : std::max<int64_t>(past + i - (window_ - 1) * n, 0);
@@ -58,9 +58,9 @@ Attended SoftmaxAttention::forward(const at::Tensor& q, const at::Tensor& k, con
     const at::Tensor scores =
         rows == n ? at::bmm(query, key)
                   : at::baddbmm(sight(past + i, rows, begin, end - begin, n, window_, q.options()), query, key);
-    parts.push_back(at::bmm(scores.softmax(-1), values.narrow(2, begin, end - begin).flatten(0, 1)));
+    outputs.push_back(at::bmm(scores.softmax(-1), values.narrow(2, begin, end - begin).flatten(0, 1)));
   }
-  const at::Tensor out = (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).view(q.sizes());
+  const at::Tensor out = (outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1)).view(q.sizes());
   const int64_t keep = kept(seen + T);
   if (keep == S) return {out, {keys, values}};
   // A copy, so that a short memory does not hold on to the storage of a long sequence.

@@ -74,24 +74,24 @@ FavorAttention::Sequence FavorAttention::features(const at::Tensor& q, const at:
 
 // Outputs of some frames, masked and quadratic among themselves, and the sums after them. Every factor exp(M - M') has
 // M <= M'.
-at::Tensor FavorAttention::chunk(const Sequence& part, Memory& sums, int64_t seen) const {
+at::Tensor FavorAttention::run_chunk(const Sequence& chunk, Memory& sums, int64_t seen) const {
   const double scale = 1 / static_cast<double>(projection_.size(0));  // r^2, left out of q and k
-  const int64_t T = part.q.size(1);
-  const at::Tensor see = sight(T, shape_.tokens_per_frame, part.q.options());
-  const at::Tensor decay = (part.max.unsqueeze(1) - part.max.unsqueeze(2))
+  const int64_t T = chunk.q.size(1);
+  const at::Tensor see = sight(T, shape_.tokens_per_frame, chunk.q.options());
+  const at::Tensor decay = (chunk.max.unsqueeze(1) - chunk.max.unsqueeze(2))
                                .masked_fill(see.logical_not(), -std::numeric_limits<double>::infinity())
                                .exp();
-  const at::Tensor eps_q = epsilon_ * part.q.sum(-1, true);  // [N,T,1]
-  const at::Tensor weights = at::bmm(part.q, part.k.transpose(1, 2)) * decay + eps_q * see;
-  at::Tensor numerator = at::bmm(weights, part.v), denominator = weights.sum(-1, true);
-  const at::Tensor last = part.max.select(1, T - 1).clone();  // it outlives the sequence
-  const at::Tensor to_last = (part.max - last.unsqueeze(1)).exp().unsqueeze(-1);
-  const at::Tensor k = part.k * to_last;
-  at::Tensor s = at::bmm(k.transpose(1, 2), part.v), z = k.sum(1), v_sum = part.v.sum(1);
+  const at::Tensor eps_q = epsilon_ * chunk.q.sum(-1, true);  // [N,T,1]
+  const at::Tensor weights = at::bmm(chunk.q, chunk.k.transpose(1, 2)) * decay + eps_q * see;
+  at::Tensor numerator = at::bmm(weights, chunk.v), denominator = weights.sum(-1, true);
+  const at::Tensor last = chunk.max.select(1, T - 1).clone();  // it outlives the sequence
+  const at::Tensor to_last = (chunk.max - last.unsqueeze(1)).exp().unsqueeze(-1);
+  const at::Tensor k = chunk.k * to_last;
+  at::Tensor s = at::bmm(k.transpose(1, 2), chunk.v), z = k.sum(1), v_sum = chunk.v.sum(1);
   if (!sums.empty()) {
-    const at::Tensor past = (sums[3].unsqueeze(1) - part.max).exp().unsqueeze(-1);
-    numerator = numerator + past * at::bmm(part.q, sums[0]) + eps_q * sums[2].unsqueeze(1);
-    denominator = denominator + past * at::bmm(part.q, sums[1].unsqueeze(-1)) + eps_q * static_cast<double>(seen);
+    const at::Tensor past = (sums[3].unsqueeze(1) - chunk.max).exp().unsqueeze(-1);
+    numerator = numerator + past * at::bmm(chunk.q, sums[0]) + eps_q * sums[2].unsqueeze(1);
+    denominator = denominator + past * at::bmm(chunk.q, sums[1].unsqueeze(-1)) + eps_q * static_cast<double>(seen);
     const at::Tensor shrink = (sums[3] - last).exp().unsqueeze(-1);
     s = s + shrink.unsqueeze(-1) * sums[0];
     z = z + shrink * sums[1];
@@ -113,13 +113,13 @@ Attended FavorAttention::forward(const at::Tensor& q, const at::Tensor& k, const
   // split, not one narrow for each chunk: the backward of a narrow fills a tensor of all tokens.
   const auto qs = all.q.split(step, 1), ks = all.k.split(step, 1), vs = all.v.split(step, 1);
   const auto maxima = all.max.split(step, 1);
-  std::vector<at::Tensor> parts;
+  std::vector<at::Tensor> outputs;
   for (size_t i = 0; i < qs.size(); ++i) {
-    parts.push_back(chunk({qs[i], ks[i], vs[i], maxima[i]}, sums, seen + static_cast<int64_t>(i) * step));
+    outputs.push_back(run_chunk({qs[i], ks[i], vs[i], maxima[i]}, sums, seen + static_cast<int64_t>(i) * step));
   }
   const auto shapes = memory_shapes(q.size(0), seen + T);
   for (size_t i = 0; i < sums.size(); ++i) sums[i] = sums[i].view(shapes[i]);
-  return {at::cat(parts, 1).view(q.sizes()), sums};
+  return {at::cat(outputs, 1).view(q.sizes()), sums};
 }
 
 }  // namespace convssm::nn

@@ -27,7 +27,7 @@ class FavorAttention : public Attention {
     at::Tensor max;      // [B*heads,T]: M at each token
   };
   Sequence features(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Memory& before) const;
-  at::Tensor chunk(const Sequence& part, Memory& sums, int64_t seen) const;
+  at::Tensor run_chunk(const Sequence& chunk, Memory& sums, int64_t seen) const;
 
   HeadShape shape_;
   double epsilon_;

@@ -89,14 +89,14 @@ double square_sum(const at::Tensor& x) {
   double total = 0;
   AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "square_sum", [&] {
     const int64_t tasks = (values.numel() + kGrain - 1) / kGrain;
-    std::vector<double> parts(tasks);  // fixed parts: the sum does not depend on the threads
+    std::vector<double> sums(tasks);  // fixed blocks: the sum does not depend on the threads
     const auto* data = values.data_ptr<scalar_t>();
     at::parallel_for(0, tasks, 1, [&](int64_t task, int64_t end) {
       for (; task < end; ++task) {
-        parts[task] = squares(data + task * kGrain, std::min(kGrain, values.numel() - task * kGrain));
+        sums[task] = squares(data + task * kGrain, std::min(kGrain, values.numel() - task * kGrain));
       }
     });
-    for (const double part : parts) total += part;
+    for (const double sum : sums) total += sum;
   });
   return total;
 }

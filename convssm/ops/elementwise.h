@@ -1,4 +1,4 @@
-// Small pieces shared by the operations with their own kernels.
+// Small functions shared by the operations with their own kernels.
 #pragma once
 
 #include <torch/csrc/autograd/custom_function.h>

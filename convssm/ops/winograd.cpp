@@ -41,11 +41,11 @@ WinogradTiles from_tile(WinogradTiles tiles, int64_t first) {
   return tiles;
 }
 
-// Tiles that are transformed together: about `bytes`, in pieces of equal size, as many for each of `threads`.
+// Tiles that are transformed together: about `bytes`, in chunks of equal size, as many for each of `threads`.
 int64_t tiles_at_once(int64_t bytes, int64_t channels, int64_t tiles, int64_t threads) {
   const int64_t fitting = std::max<int64_t>(bytes / (kPositions * static_cast<int64_t>(sizeof(float)) * channels), 6);
-  const int64_t pieces = round_up((tiles + fitting - 1) / fitting, threads);
-  return std::max<int64_t>((tiles + pieces - 1) / pieces, 1);
+  const int64_t chunks = round_up((tiles + fitting - 1) / fitting, threads);
+  return std::max<int64_t>((tiles + chunks - 1) / chunks, 1);
 }
 
 // Tiles of the calling thread when `tiles` are divided among all of the parallel region.

@@ -68,7 +68,7 @@ Table read_table(const json& metrics) {
   return table;
 }
 
-// The mean that wins its column, NaN if it is not known which way is better or there is nothing to compare.
+// The mean that wins its column, NaN if it is not known which direction is better or there is nothing to compare.
 double best_of(const Table& table, const Horizon& horizon, const std::string& metric) {
   const int better = metric_style(metric).better;
   double best = std::nan("");

@@ -1,4 +1,4 @@
-// Pieces of HTML: escaped text, images as data, the frame of the page.
+// Parts of HTML: escaped text, images as data, the frame of the page.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace convssm::report {
 
-// Text for the inside of an element or a quoted attribute. Control characters are dropped, bytes that are not UTF-8 become
-// U+FFFD.
+// Text for the inside of an element or a quoted attribute. Control characters are dropped, bytes that are not UTF-8
+// become U+FFFD.
 std::string escape(std::string_view text);
 
 std::string base64(std::string_view bytes);

@@ -157,9 +157,11 @@ std::string usage(const Card& card) {
 std::string model_card(const std::string& folder, const std::string& licence) {
   const Card card = read_card(folder);
   const std::string about = text_at(card.folder.status, "model");
-  return fmt::format("# {}\n\nA {}, trained by convssm {}. It sees the first frames of a clip and goes on alone.\n\n",
-                     fs::path(card.name).filename().string(), about.empty() ? "model" : about,
-                     plain(card.about.value("version", json("?")))) +
+  return fmt::format(
+             "# {}\n\nA {}, trained by convssm {}. It sees the first frames of a clip and generates the rest in a "
+             "rollout.\n\n",
+             fs::path(card.name).filename().string(), about.empty() ? "model" : about,
+             plain(card.about.value("version", json("?")))) +
          facts(card) + scores(card) + usage(card) +
          fmt::format("\nLicence of the weights: {}.\n", licence.empty() ? "not stated" : licence);
 }

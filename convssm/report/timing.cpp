@@ -96,15 +96,15 @@ std::string span_text(const json& timing) {
                      protocol.at("frames").get<int64_t>());
 }
 
-// Lines of one way of forecasting, which is named before the comma, have one colour; those of the next frame are dashed.
+// Lines of one forecaster, which is named before the comma, have one colour; those of the next frame are dashed.
 void add_lines(Chart& chart, const Half& half) {
-  std::vector<std::string> ways;
+  std::vector<std::string> forecasters;
   for (const json& from : half.lines) {
-    const std::string name = from.at("name"), way = name.substr(0, name.find(','));
-    auto place = std::find(ways.begin(), ways.end(), way);
-    if (place == ways.end()) place = ways.insert(place, way);
-    Line line{name, {}, static_cast<int>(place - ways.begin()), Stroke::solid};
-    if (way.starts_with("copy")) line.color = line_colors - 1;
+    const std::string name = from.at("name"), forecaster = name.substr(0, name.find(','));
+    auto place = std::find(forecasters.begin(), forecasters.end(), forecaster);
+    if (place == forecasters.end()) place = forecasters.insert(place, forecaster);
+    Line line{name, {}, static_cast<int>(place - forecasters.begin()), Stroke::solid};
+    if (forecaster.starts_with("copy")) line.color = line_colors - 1;
     if (name.ends_with("next frame")) line.stroke = Stroke::dashed;
     for (size_t point = 0; point < half.percent.size(); ++point) {
       line.points.push_back({half.percent[point], value_of(from, kPsnr, point)});

@@ -51,10 +51,10 @@ void check_timing(const char* operation, const Timing& timing, int64_t L, int64_
 }
 
 Timing slice(const Timing& timing, int64_t begin, int64_t end) {
-  Timing part = timing;
-  if (timing.dt.defined()) part.dt = timing.dt.slice(0, begin, end);
-  if (timing.resets.defined()) part.resets = timing.resets.slice(0, begin, end);
-  return part;
+  Timing chunk = timing;
+  if (timing.dt.defined()) chunk.dt = timing.dt.slice(0, begin, end);
+  if (timing.resets.defined()) chunk.resets = timing.resets.slice(0, begin, end);
+  return chunk;
 }
 
 DiscreteStates discretize(const DiagonalStates& states, const Timing& timing) {

@@ -30,10 +30,10 @@ struct Recorder {
     fclose(file);
   }
   std::string text() const { return read_text(folder.path("out")); }
-  std::vector<std::string> pieces(char separator) const {
+  std::vector<std::string> split(char separator) const {
     std::istringstream in(text());
     std::vector<std::string> found;
-    for (std::string piece; std::getline(in, piece, separator);) found.push_back(piece);
+    for (std::string line; std::getline(in, line, separator);) found.push_back(line);
     return found;
   }
 
@@ -54,7 +54,7 @@ TEST(Progress, PlainShortWorkPrintsOnlyItsLastLine) {
 TEST(Progress, PlainLinesComeFirstAfterTwoSecondsThenEveryFive) {
   Recorder r(ProgressStyle::plain, 1000);
   for (int i = 1; i <= 200; ++i) r.now += 0.1, r.progress->update(i, "loss 1.25");
-  const auto lines = r.pieces('\n');
+  const auto lines = r.split('\n');
   ASSERT_EQ(lines.size(), 4u);  // near 2, 7, 12 and 17 s
   EXPECT_EQ(lines[0].substr(0, 10), "train: 2%,");
   EXPECT_NE(lines[0].find("10.0/s, 1m 38s left, loss 1.25"), std::string::npos) << lines[0];
@@ -65,14 +65,14 @@ TEST(Progress, PlainLinesComeFirstAfterTwoSecondsThenEveryFive) {
 TEST(Progress, PlainLinesOfALongRunBecomeRare) {
   Recorder r(ProgressStyle::plain, 86400);
   for (int i = 1; i <= 86400; ++i) r.now += 1, r.progress->update(i);
-  EXPECT_LT(r.pieces('\n').size(), 400u);
-  EXPECT_GT(r.pieces('\n').size(), 100u);
+  EXPECT_LT(r.split('\n').size(), 400u);
+  EXPECT_GT(r.split('\n').size(), 100u);
 }
 
 TEST(Progress, TerminalRedrawsAtMostTenTimesASecond) {
   Recorder r(ProgressStyle::terminal, 1000);
   for (int i = 1; i <= 1000; ++i) r.now += 0.001, r.progress->update(i);
-  EXPECT_LE(r.pieces('\r').size(), 12u);
+  EXPECT_LE(r.split('\r').size(), 12u);
   EXPECT_EQ(r.text().find('\n'), std::string::npos);
   r.progress->finish();
   EXPECT_EQ(r.text().back(), '\n');
@@ -129,7 +129,7 @@ TEST(Progress, NothingWithoutAnUpdateAndOnlyOneLastLine) {
   once.progress->finish();
   once.progress->update(2);
   once.progress.reset();
-  EXPECT_EQ(once.pieces('\n').size(), 1u);
+  EXPECT_EQ(once.split('\n').size(), 1u);
 }
 
 TEST(Progress, FormatDuration) {

@@ -1,4 +1,4 @@
-// Arrays read piece by piece: the same elements as read at once, whatever the file.
+// Arrays read chunk by chunk: the same elements as read at once, whatever the file.
 #include "convssm/io/array_stream.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 const std::string kData = CONVSSM_SOURCE_DIR "/tests/io/data/";
 
-// All elements in pieces of `size` and a rest.
-std::vector<std::byte> in_pieces(const std::string& path, const std::string& name, uint64_t size) {
+// All elements in chunks of `size` and a rest.
+std::vector<std::byte> in_chunks(const std::string& path, const std::string& name, uint64_t size) {
   ArrayStream stream(path, name);
   uint64_t left = 1;
   for (const int64_t n : stream.info().shape) left *= static_cast<uint64_t>(n);
@@ -37,7 +37,7 @@ TEST(ArrayStream, PiecesAreTheWhole) {
     for (const std::string& name : array_names(kData + file)) {
       const Array whole = ArrayFile(kData + file, name).read();
       const std::vector<std::byte> expected(whole.bytes().begin(), whole.bytes().end());
-      for (const uint64_t size : {1, 3, 1000}) EXPECT_EQ(in_pieces(kData + file, name, size), expected) << file;
+      for (const uint64_t size : {1, 3, 1000}) EXPECT_EQ(in_chunks(kData + file, name, size), expected) << file;
     }
   }
 }
@@ -53,7 +53,7 @@ TEST(ArrayStream, ADamagedMemberIsFoundByItsChecksum) {
     std::string bytes = read_text(path);
     bytes[bytes.size() / 2] ^= 0x10;
     scratch.write("a.npz", bytes);
-    EXPECT_THROW(in_pieces(path, "x", 100), FormatError) << compress;
+    EXPECT_THROW(in_chunks(path, "x", 100), FormatError) << compress;
   }
 }
 

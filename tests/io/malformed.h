@@ -48,12 +48,12 @@ inline void expect_refused(const Malformed& file, const ReadAll& read_all) {
   }
 }
 
-// Cuts a valid file after every byte; none of the pieces is valid.
+// Cuts a valid file after every byte; none of the beginnings is valid.
 inline void expect_prefixes_refused(const std::string& bytes, const ReadAll& read_all) {
   read_all(memory_source("whole", as_bytes(bytes)));
   for (size_t length = 0; length < bytes.size(); ++length) {
-    const std::string piece = bytes.substr(0, length);
-    EXPECT_THROW(read_all(memory_source("piece", as_bytes(piece))), FormatError) << length << " bytes";
+    const std::string beginning = bytes.substr(0, length);
+    EXPECT_THROW(read_all(memory_source("beginning", as_bytes(beginning))), FormatError) << length << " bytes";
   }
 }
 

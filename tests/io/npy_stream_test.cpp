@@ -13,11 +13,11 @@
 namespace convssm::io {
 namespace {
 
-// In pieces that do not end with elements or rows.
+// In chunks that do not end with elements or rows.
 template <typename Out>
-void write_in_pieces(Out& out, const Array& array, size_t piece) {
-  for (auto rest = array.bytes(); !rest.empty(); rest = rest.subspan(std::min(piece, rest.size()))) {
-    out.write(rest.first(std::min(piece, rest.size())));
+void write_in_chunks(Out& out, const Array& array, size_t chunk) {
+  for (auto rest = array.bytes(); !rest.empty(); rest = rest.subspan(std::min(chunk, rest.size()))) {
+    out.write(rest.first(std::min(chunk, rest.size())));
   }
 }
 
@@ -26,7 +26,7 @@ TEST(NpyStream, SameFileAsWrittenWhole) {
   for (const auto& shape : std::vector<std::vector<int64_t>>{{5, 4, 3}, {7}, {}, {0, 3}}) {
     const Array array = sample(DType::f32, shape);
     NpyStream out(folder.path("a.npy"), DType::f32, shape);
-    write_in_pieces(out, array, 7);
+    write_in_chunks(out, array, 7);
     EXPECT_FALSE(std::filesystem::exists(folder.path("a.npy")));
     out.close();
     write_npy(folder.path("b.npy"), array);
@@ -64,7 +64,7 @@ TEST(NpzStream, SameFileAsWrittenWhole) {
   NpzStream out(folder.path("a.npz"));
   for (const auto& [name, array] : arrays) {
     out.begin(name, array.dtype(), array.shape());
-    write_in_pieces(out, array, 33);
+    write_in_chunks(out, array, 33);
     out.end();
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path("a.npz")));

@@ -46,7 +46,7 @@ TEST(Npz, EdgeCasesSurvive) {
   }
 }
 
-TEST(Npz, LargeDataIsCompressedInPieces) {
+TEST(Npz, LargeDataIsCompressedInChunks) {
   expect_survives({{"counted", sample(DType::f32, {1000, 777})}, {"more", sample(DType::u8, {65536})}}, true);
   Array noise(DType::u32, {300000});
   uint32_t state = 1;

@@ -137,10 +137,10 @@ TEST(I3dLayout, TensorsAreThoseOfThePublishedCheckpoint) {
   EXPECT_EQ(4 * values, 50818176);
 }
 
-// Sums over time with padding: any way of pushing frames gives what all of them at once give.
-TEST(I3dStream, GivesTheSameForAnyPieces) {
+// Sums over time with padding: frames pushed in chunks of any size give what all of them at once give.
+TEST(I3dStream, GivesTheSameForAnyChunks) {
   const std::vector<TimeKernel> kernels = {{7, 2}, {3, 1}, {3, 2}, {2, 2}, {3, 1}};
-  const auto run = [&](const at::Tensor& clip, int64_t piece) {
+  const auto run = [&](const at::Tensor& clip, int64_t chunk) {
     std::vector<at::Tensor> outputs;
     I3dStream stream(
         kernels, clip.size(1),
@@ -150,15 +150,15 @@ TEST(I3dStream, GivesTheSameForAnyPieces) {
           return padded.unfold(1, k.size, k.stride).sum(-1);
         },
         [&](const at::Tensor& x) { outputs.push_back(x); });
-    for (int64_t begin = 0; begin < clip.size(1); begin += piece) {
-      stream.push(clip.slice(1, begin, begin + piece));
+    for (int64_t begin = 0; begin < clip.size(1); begin += chunk) {
+      stream.push(clip.slice(1, begin, begin + chunk));
     }
     return at::cat(outputs, 1);
   };
   for (const int64_t frames : {10, 17, 40}) {
     const at::Tensor clip = testing::randn({2, frames}, 3), whole = run(clip, frames);
     EXPECT_EQ(whole.size(1), (((frames + 1) / 2 + 1) / 2 + 1) / 2);
-    for (const int64_t piece : {1, 2, 3, 7, 16}) EXPECT_LT(distance(run(clip, piece), whole), 1e-12) << piece;
+    for (const int64_t chunk : {1, 2, 3, 7, 16}) EXPECT_LT(distance(run(clip, chunk), whole), 1e-12) << chunk;
   }
 }
 

@@ -1,4 +1,4 @@
-// The pieces of the page: escaping, numbers, thinning of curves, axes, charts.
+// The parts of the page: escaping, numbers, thinning of curves, axes, charts.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The general ConvSSM: all ways of running it agree, its discretizations integrate the differential equation, its
+// The general ConvSSM: all algorithms agree, its discretizations integrate the differential equation, its
 // gradients are right.
 #include "convssm/ssm/conv_ssm.h"
 
