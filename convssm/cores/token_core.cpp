@@ -43,9 +43,9 @@ TokenCoreImpl::TokenCoreImpl(const char* name, const TokenOptions& options, cons
   Stream start = stream.split("sos");
   sos_ = register_parameter("sos", ssm::normal({D, options.tokens[0], options.tokens[1]}, 0.02, start));
   const nn::HeadShape shape{options.heads, D / options.heads, options.tokens_per_frame()};
-  const nn::TransformerOptions inner{D, D, options.layers, options.heads, options.mlp > 0 ? options.mlp : 4 * D};
+  const nn::TransformerStackOptions inner{D, D, options.layers, options.heads, options.mlp > 0 ? options.mlp : 4 * D};
   const auto attention = [&](const Stream& own) { return make(shape, own); };
-  transformer_ = register_module("transformer", nn::Transformer(inner, attention, stream.split("transformer")));
+  transformer_ = register_module("transformer", nn::TransformerStack(inner, attention, stream.split("transformer")));
 }
 
 void TokenCoreImpl::train(bool on) {

@@ -10,7 +10,7 @@
 
 #include "convssm/base/option_reader.h"
 #include "convssm/cores/core.h"
-#include "convssm/nn/transformer.h"
+#include "convssm/nn/transformer_stack.h"
 
 namespace convssm::cores {
 
@@ -48,7 +48,7 @@ class TokenCoreImpl : public Core {
   const char* name_;
   TokenOptions options_;
   at::Tensor sos_;  // [D,h,w]
-  nn::Transformer transformer_{nullptr};
+  nn::TransformerStack transformer_{nullptr};
   nn::FiniteCheck finite_;
 };
 

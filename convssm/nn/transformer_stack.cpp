@@ -1,7 +1,7 @@
 // Tokens of all samples are rows of one matrix, so each dense layer is one product; only attention looks at samples and
 // heads. The memory of a layer goes through recompute() as extra inputs and outputs, so its gradients flow across
 // calls.
-#include "convssm/nn/transformer.h"
+#include "convssm/nn/transformer_stack.h"
 
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -12,19 +12,19 @@
 namespace convssm::nn {
 namespace {
 
-void check(const TransformerOptions& o) {
-  ops::require("Transformer", o.in > 0 && o.features > 0, "features must be positive, got {}", o.features);
-  ops::require("Transformer", o.heads > 0 && o.features % o.heads == 0,
+void check(const TransformerStackOptions& o) {
+  ops::require("TransformerStack", o.in > 0 && o.features > 0, "features must be positive, got {}", o.features);
+  ops::require("TransformerStack", o.heads > 0 && o.features % o.heads == 0,
                "heads must divide the {} features, got {}; set heads to a divisor", o.features, o.heads);
-  ops::require("Transformer", o.layers > 0, "layers must be positive, got {}", o.layers);
-  ops::require("Transformer", o.mlp > 0, "mlp must be positive, got {}", o.mlp);
+  ops::require("TransformerStack", o.layers > 0, "layers must be positive, got {}", o.layers);
+  ops::require("TransformerStack", o.mlp > 0, "mlp must be positive, got {}", o.mlp);
 }
 
 Dense projection(int64_t in, int64_t out, const Stream& stream) { return Dense(in, out, stream, 1, false); }
 
 }  // namespace
 
-TransformerBlockImpl::TransformerBlockImpl(const TransformerOptions& options, const MakeAttention& attention,
+TransformerBlockImpl::TransformerBlockImpl(const TransformerStackOptions& options, const MakeAttention& attention,
                                            const Stream& stream)
     : heads_(options.heads),
       norm1_(options.features),
@@ -59,8 +59,8 @@ at::Tensor TransformerBlockImpl::forward(const at::Tensor& x, int64_t B, Memory&
   return mixed + mlp2_(hidden);
 }
 
-TransformerImpl::TransformerImpl(const TransformerOptions& options, const MakeAttention& attention,
-                                 const Stream& stream)
+TransformerStackImpl::TransformerStackImpl(const TransformerStackOptions& options, const MakeAttention& attention,
+                                           const Stream& stream)
     : options_((check(options), options)),
       input_(options.in, options.features, stream.split("input")),
       output_(options.features, options.features, stream.split("output")),
@@ -75,10 +75,10 @@ TransformerImpl::TransformerImpl(const TransformerOptions& options, const MakeAt
   register_module("norm", norm_);
 }
 
-at::Tensor TransformerImpl::forward(const at::Tensor& tokens, const at::Tensor& positions,
-                                    std::vector<Memory>& memories, int64_t seen) {
+at::Tensor TransformerStackImpl::forward(const at::Tensor& tokens, const at::Tensor& positions,
+                                         std::vector<Memory>& memories, int64_t seen) {
   const int64_t B = tokens.size(0), T = tokens.size(1), D = options_.features;
-  ops::require_shape("Transformer", "positions", positions, {T, D});
+  ops::require_shape("TransformerStack", "positions", positions, {T, D});
   memories.resize(layers_.size());
   at::Tensor x = (input_(tokens.flatten(0, 1)).view({B, T, D}) + positions).view({B * T, D});
   for (size_t i = 0; i < layers_.size(); ++i) {

@@ -14,7 +14,7 @@
 
 namespace convssm::nn {
 
-struct TransformerOptions {
+struct TransformerStackOptions {
   int64_t in = 0;        // features of the tokens that enter
   int64_t features = 0;  // D, inside and out
   int64_t layers = 1, heads = 1;
@@ -26,7 +26,7 @@ using MakeAttention = std::function<std::shared_ptr<Attention>(const Stream& str
 // Parameters: norm1, qkv [3D,D], out, norm2, mlp1, mlp2; qkv and out untruncated normal of variance 1/D.
 class TransformerBlockImpl : public torch::nn::Module {
  public:
-  TransformerBlockImpl(const TransformerOptions& options, const MakeAttention& attention, const Stream& stream);
+  TransformerBlockImpl(const TransformerStackOptions& options, const MakeAttention& attention, const Stream& stream);
 
   // x [B*T,D] -> [B*T,D]; memory is replaced by that after these tokens.
   at::Tensor forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
@@ -42,9 +42,9 @@ class TransformerBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerBlock);
 
-class TransformerImpl : public torch::nn::Module {
+class TransformerStackImpl : public torch::nn::Module {
  public:
-  TransformerImpl(const TransformerOptions& options, const MakeAttention& attention, const Stream& stream);
+  TransformerStackImpl(const TransformerStackOptions& options, const MakeAttention& attention, const Stream& stream);
 
   // tokens [B,T,in], positions [T,D] to be added, one memory per layer, which this replaces -> [B,T,D].
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& positions, std::vector<Memory>& memories,
@@ -52,12 +52,12 @@ class TransformerImpl : public torch::nn::Module {
   const Attention& attention() const { return layers_[0]->attention(); }
 
  private:
-  TransformerOptions options_;
+  TransformerStackOptions options_;
   Dense input_, output_;
   Norm norm_;
   std::vector<TransformerBlock> layers_;
 };
-TORCH_MODULE(Transformer);
+TORCH_MODULE(TransformerStack);
 
 // Fixed positions first, ..., first + count - 1: row p is [sin(p f) | cos(p f)], f_i = 10000^(-2i/D), i < D/2.
 at::Tensor sinusoids(int64_t first, int64_t count, int64_t features, const at::TensorOptions& options);
