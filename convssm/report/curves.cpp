@@ -32,7 +32,7 @@ std::string gaps_text(const std::vector<const Curve*>& curves) {
   return gaps == 0 ? "" : fmt::format("{} values not finite", gaps);
 }
 
-std::string loss_chart(const RunFolder& run) {
+std::string loss_chart(const RunView& run) {
   const Curve* training = RunLog::find(run.log.training, "loss");
   const Curve* validation = RunLog::find(run.log.validation, "loss");
   Chart chart{"chart-loss", "Loss", gaps_text({training, validation}), "step", Scale::automatic, {}};
@@ -42,7 +42,7 @@ std::string loss_chart(const RunFolder& run) {
 }
 
 // Every field that is not drawn elsewhere is a part of the loss.
-std::string parts_chart(const RunFolder& run) {
+std::string parts_chart(const RunView& run) {
   static const std::set<std::string> elsewhere = {"loss", "lr", "grad_norm", "frames_per_second", "seconds", "skipped"};
   Chart chart{"chart-parts", "Parts of the loss", "", "step", Scale::automatic, {}};
   int color = 0;
@@ -55,7 +55,7 @@ std::string parts_chart(const RunFolder& run) {
   return draw(chart);
 }
 
-std::string single_chart(const RunFolder& run, const char* field, Chart chart, bool smooth) {
+std::string single_chart(const RunView& run, const char* field, Chart chart, bool smooth) {
   const Curve* curve = RunLog::find(run.log.training, field);
   if (curve == nullptr) return "";
   const std::string gaps = gaps_text({curve});
@@ -67,7 +67,7 @@ std::string single_chart(const RunFolder& run, const char* field, Chart chart, b
   return draw(chart);
 }
 
-std::string skipped_chart(const RunFolder& run) {
+std::string skipped_chart(const RunView& run) {
   const Curve* curve = RunLog::find(run.log.training, "skipped");
   const auto positive = [](const Point& point) { return point.y > 0; };
   if (curve == nullptr || std::none_of(curve->points.begin(), curve->points.end(), positive)) return "";
@@ -90,7 +90,7 @@ std::pair<std::string, std::string> metric_and_owner(const std::string& name) {
 
 }  // namespace
 
-std::string training_curves(const RunFolder& run) {
+std::string training_curves(const RunView& run) {
   return section(
       "training", "Training",
       grid(
@@ -102,7 +102,7 @@ std::string training_curves(const RunFolder& run) {
           skipped_chart(run)));
 }
 
-std::string validation_curves(const RunFolder& run) {
+std::string validation_curves(const RunView& run) {
   std::vector<Chart> charts;
   for (const Curve& curve : run.log.validation) {
     const auto [metric, owner] = metric_and_owner(curve.name);

@@ -239,7 +239,7 @@ std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
   return metrics;
 }
 
-std::string evaluation(const RunFolder& run) {
+std::string evaluation(const RunView& run) {
   const std::string results = draw_table(read_table(run.metrics)) + horizon_charts(run.metrics);
   return section("evaluation", "Evaluation",
                  results.empty() ? "" : protocol_text(run.metrics) + results + definitions(run.metrics));

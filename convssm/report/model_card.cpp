@@ -21,7 +21,7 @@ using nlohmann::json;
 
 struct Card {
   std::string name;  // as the commands call the folder
-  RunFolder folder;
+  RunView folder;
   json config = json::object(), about = json::object();
   bool has_context = false;
 
@@ -35,7 +35,7 @@ Card read_card(const std::string& path) {
   Card card;
   const fs::path clean = fs::path(path + "/").parent_path();
   card.name = clean.is_absolute() ? clean.filename().string() : clean.generic_string();
-  card.folder = read_run_folder(path, 0);
+  card.folder = read_run_view(path, 0);
   if (!card.folder.config.empty()) card.config = io::parse_yaml(card.folder.config, path + "/config.yaml");
   if (fs::exists(path + "/export.json")) card.about = io::read_yaml(path + "/export.json");  // JSON is YAML
   card.has_context = fs::exists(path + "/context.npy");

@@ -35,13 +35,13 @@ std::string number_card(const std::string& value, const std::string& label) {
                        : fmt::format("<div class=\"number\"><b>{}</b><span>{}</span></div>\n", escape(value), label);
 }
 
-std::string last_value(const RunFolder& run, const char* field) {
+std::string last_value(const RunView& run, const char* field) {
   const Curve* curve = RunLog::find(run.log.training, field);
   return curve == nullptr || curve->points.empty() ? "" : short_number(curve->points.back().y);
 }
 
 // The best value so far of a validation metric for which more or less is better.
-std::string best_value(const RunFolder& run, const char* field) {
+std::string best_value(const RunView& run, const char* field) {
   const Curve* curve = RunLog::find(run.log.validation, field);
   const int better = metric_style(field).better;
   double best = std::nan("");
@@ -83,12 +83,12 @@ std::string note_box(const nlohmann::json& status) {
 
 }  // namespace
 
-std::string page_title(const RunFolder& run) {
+std::string page_title(const RunView& run) {
   const std::string title = joined({text_at(run.status, "model"), text_at(run.status, "data")}, " on ");
   return title.empty() ? (run.name.empty() ? "convssm run" : run.name) : title;
 }
 
-std::string overview(const RunFolder& run) {
+std::string overview(const RunView& run) {
   const std::string state = text_at(run.status, "state");
   std::string out = fmt::format("<header id=\"overview\">\n<div class=\"title\"><h1>{}</h1>", escape(page_title(run)));
   if (!state.empty()) out += fmt::format("<span class=\"badge {}\">{}</span>", state_class(state), escape(state));

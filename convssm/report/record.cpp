@@ -13,7 +13,7 @@
 #include "convssm/base/nearest.h"
 #include "convssm/base/read_file.h"
 #include "convssm/io/yaml.h"
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 
 namespace convssm::report {
 namespace {
@@ -56,7 +56,7 @@ std::optional<double> last(const Curve* curve) {
   return curve->points.back().y;
 }
 
-std::optional<double> training_minutes(const RunFolder& run, const json& train) {
+std::optional<double> training_minutes(const RunView& run, const json& train) {
   const auto steps = first_of(number_at(run.status, "step"), number_at(train, "steps"));
   const auto batch = number_at(train, "batch"), frames = number_at(train, "frames");
   const auto speed = median(RunLog::find(run.log.training, "frames_per_second"));
@@ -108,7 +108,7 @@ bool Record::evaluated() const {
 }
 
 Record read_record(const std::string& folder) {
-  const RunFolder run = read_run_folder(folder, 0);
+  const RunView run = read_run_view(folder, 0);
   const json config = config_of(run.config), train = object_at(config, "train");
   Record record;
   record.folder = folder;

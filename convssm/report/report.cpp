@@ -10,7 +10,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/report/html.h"
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 #include "convssm/report/sections.h"
 
 namespace convssm::report {
@@ -28,7 +28,7 @@ std::string footer(bool running) {
 }  // namespace
 
 void write_report(const std::string& run_folder) {
-  const RunFolder run = read_run_folder(run_folder, kSampleBytes);
+  const RunView run = read_run_view(run_folder, kSampleBytes);
   const bool running = text_at(run.status, "state") == "running";
   const std::string body = overview(run) + training_curves(run) + validation_curves(run) + evaluation(run) +
                            sample_images(run) + configuration(run) + notes(run) + footer(running);

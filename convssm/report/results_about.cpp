@@ -10,7 +10,7 @@
 #include "convssm/report/markdown.h"
 #include "convssm/report/numbers.h"
 #include "convssm/report/results.h"
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 #include "convssm/report/sections.h"
 
 namespace convssm::report {

@@ -7,7 +7,7 @@
 
 #include "convssm/report/numbers.h"
 #include "convssm/report/results.h"
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 
 namespace convssm::report {
 namespace {

@@ -45,7 +45,7 @@ std::string caption(const std::string& file_name) {
   return out;
 }
 
-std::string sample_images(const RunFolder& run) {
+std::string sample_images(const RunView& run) {
   std::string out;
   for (const Sample& sample : run.samples.shown) out += image(sample);
   if (!out.empty()) out = "<div class=\"samples\">\n" + out + "</div>\n";
@@ -56,13 +56,13 @@ std::string sample_images(const RunFolder& run) {
   return section("samples", "Samples", out);
 }
 
-std::string configuration(const RunFolder& run) {
+std::string configuration(const RunView& run) {
   if (run.config.empty()) return "";
   return section("config", "Configuration",
                  "<details><summary>config.yaml</summary><pre>" + escape(run.config) + "</pre></details>\n");
 }
 
-std::string notes(const RunFolder& run) {
+std::string notes(const RunView& run) {
   std::string items;
   for (const std::string& note : run.notes) items += "<li>" + escape(note) + "</li>\n";
   return section("notes", "Not in this report", items.empty() ? "" : "<ul class=\"soft\">\n" + items + "</ul>\n");

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 
 namespace convssm::report {
 namespace {

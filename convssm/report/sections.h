@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 
 namespace convssm::report {
 
-std::string page_title(const RunFolder& run);         // plain text: model and data, or the name of the folder
-std::string overview(const RunFolder& run);           // state, progress, key numbers
-std::string training_curves(const RunFolder& run);    // losses, learning rate, gradient norm, throughput
-std::string validation_curves(const RunFolder& run);  // each metric with its baselines
-std::string evaluation(const RunFolder& run);         // table over horizons, quality over the generated frames
-std::string sample_images(const RunFolder& run);
-std::string configuration(const RunFolder& run);
-std::string notes(const RunFolder& run);
+std::string page_title(const RunView& run);         // plain text: model and data, or the name of the folder
+std::string overview(const RunView& run);           // state, progress, key numbers
+std::string training_curves(const RunView& run);    // losses, learning rate, gradient norm, throughput
+std::string validation_curves(const RunView& run);  // each metric with its baselines
+std::string evaluation(const RunView& run);         // table over horizons, quality over the generated frames
+std::string sample_images(const RunView& run);
+std::string configuration(const RunView& run);
+std::string notes(const RunView& run);
 
 // "step-000500.gif" -> "step 500"
 std::string caption(const std::string& file_name);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convssm/base/error.h"
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 #include "convssm/report/sections.h"
 #include "tests/report/fake_run.h"
 
@@ -135,7 +135,7 @@ TEST(Report, TakesTheNewestSamplesThatFit) {
     folder.write(name, tiny_gif(64, 32) + std::string(1000, 'x'));
     fs::last_write_time(folder.path(name), now - std::chrono::hours(i));  // step 0 is the newest
   }
-  const RunFolder run = read_run_folder(folder.path(), 3500);
+  const RunView run = read_run_view(folder.path(), 3500);
   ASSERT_EQ(run.samples.shown.size(), 3u);
   EXPECT_EQ(run.samples.left_out, 3u);
   EXPECT_EQ(run.samples.shown[0].name, "step-000000.gif");
@@ -153,7 +153,7 @@ TEST(Report, OfEqualTimesTheLaterNameIsFirst) {
     folder.write(name, tiny_gif());
     fs::last_write_time(folder.path(name), now);
   }
-  const RunFolder run = read_run_folder(folder.path(), 1000000);
+  const RunView run = read_run_view(folder.path(), 1000000);
   ASSERT_EQ(run.samples.shown.size(), 3u);
   EXPECT_EQ(run.samples.shown[0].name, "step-000300.gif");
   EXPECT_EQ(run.samples.shown[2].name, "step-000100.gif");

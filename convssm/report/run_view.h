@@ -1,4 +1,4 @@
-// What a run folder holds for the report, read so that a missing or damaged part never stops the others.
+// A run folder as the report sees it: read only, and so that a missing or damaged part never stops the others.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Samples {
   size_t left_out = 0;        // beyond the limit of bytes
 };
 
-struct RunFolder {
+struct RunView {
   std::string name;                // of the folder
   nlohmann::json status, metrics;  // {} if missing
   std::string config;
@@ -33,7 +33,7 @@ struct RunFolder {
 };
 
 // `sample_bytes`: how much of images is taken in, before their encoding as text.
-RunFolder read_run_folder(const std::string& path, uint64_t sample_bytes);
+RunView read_run_view(const std::string& path, uint64_t sample_bytes);
 
 // A field of an object, if it is there and of that kind.
 std::optional<double> number_at(const nlohmann::json& object, const char* key);

@@ -1,6 +1,6 @@
 // Reading never throws for what a run folder may lack: a page is wanted most when a run went wrong. Whatever is missing
 // or damaged becomes a note. Image sizes are read from the first bytes, without decoding.
-#include "convssm/report/run_folder.h"
+#include "convssm/report/run_view.h"
 
 #include <fmt/format.h>
 
@@ -108,14 +108,14 @@ Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::str
 
 }  // namespace
 
-RunFolder read_run_folder(const std::string& path, uint64_t sample_bytes) {
+RunView read_run_view(const std::string& path, uint64_t sample_bytes) {
   const fs::path folder = fs::absolute(path).lexically_normal();
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     fail(ErrorKind::io, "[report] expected a run folder, but {} is not a folder; give the folder that train made",
          path);
   }
-  RunFolder run;
+  RunView run;
   run.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   run.status = read_object(folder / "status.json", "the state of the run is not known", run.notes);
   if (is_file(folder / "log.jsonl"))
