@@ -43,7 +43,7 @@ void save_table_gif(const VideoTable& table, const std::string& path) {
     io::Image frame = table_picture(pictures);
     if (table.heading) frame = stack_pictures(table.heading(k, frame.width), frame);
     if (!gif) {
-      const io::FrameFormat format{.width = frame.width, .height = frame.height, .channels = frame.channels};
+      const io::VideoFormat format{.width = frame.width, .height = frame.height, .channels = frame.channels};
       gif = std::make_unique<io::GifWriter>(path, format);
     }
     gif->write(frame.pixels);

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "convssm/io/array.h"
-#include "convssm/io/frame_format.h"
 #include "convssm/io/source.h"
+#include "convssm/io/video_format.h"
 
 namespace convssm::io {
 
@@ -19,7 +19,7 @@ class GifWriter {
  public:
   // Nothing is at `path` before close(). GIF counts time in 1/100 s and viewers slow down below 2/100: frames last at
   // least that long, and on average 1 / fps where it is longer.
-  GifWriter(const std::string& path, const FrameFormat& format, bool loop = true);
+  GifWriter(const std::string& path, const VideoFormat& format, bool loop = true);
   ~GifWriter();  // without close(): as if there had never been a file
   GifWriter(const GifWriter&) = delete;
   GifWriter& operator=(const GifWriter&) = delete;

@@ -44,8 +44,8 @@ Map grey_map() {
 }  // namespace
 
 struct GifWriter::Encoder {
-  Encoder(const std::string& path, const FrameFormat& frame_format, bool loop)
-      : format(frame_format), file(path), row(static_cast<size_t>(format.width * format.scale)) {
+  Encoder(const std::string& path, const VideoFormat& video_format, bool loop)
+      : format(video_format), file(path), row(static_cast<size_t>(format.width * format.scale)) {
     int error = 0;
     gif = EGifOpen(this, on_write, &error);
     if (gif == nullptr) fail(ErrorKind::io, "giflib cannot be started: {}", GifErrorString(error));
@@ -127,7 +127,7 @@ struct GifWriter::Encoder {
     ++frames;
   }
 
-  FrameFormat format;
+  VideoFormat format;
   AtomicFile file;
   GifFileType* gif = nullptr;
   IndexedFrame indexed;
@@ -136,7 +136,7 @@ struct GifWriter::Encoder {
   std::exception_ptr exception;
 };
 
-GifWriter::GifWriter(const std::string& path, const FrameFormat& format, bool loop) {
+GifWriter::GifWriter(const std::string& path, const VideoFormat& format, bool loop) {
   check_format("GifWriter", format, max_side);
   encoder_ = std::make_unique<Encoder>(path, format, loop);
 }

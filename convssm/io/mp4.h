@@ -8,15 +8,15 @@
 #include <string>
 
 #include "convssm/io/array.h"
-#include "convssm/io/frame_format.h"
 #include "convssm/io/source.h"
+#include "convssm/io/video_format.h"
 
 namespace convssm::io {
 
 class Mp4Writer {
  public:
   // Nothing is at `path` before close(). Sides that are odd after scaling get one more line, equal to their last.
-  Mp4Writer(const std::string& path, const FrameFormat& format);
+  Mp4Writer(const std::string& path, const VideoFormat& format);
   ~Mp4Writer();  // without close(): as if there had never been a file
   Mp4Writer(const Mp4Writer&) = delete;
   Mp4Writer& operator=(const Mp4Writer&) = delete;

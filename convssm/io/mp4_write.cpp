@@ -35,7 +35,7 @@ libav::Frame make_frame(AVPixelFormat format, int width, int height) {
   return frame;
 }
 
-Codec make_encoder(const FrameFormat& format, bool global_header) {
+Codec make_encoder(const VideoFormat& format, bool global_header) {
   const AVCodec* codec = avcodec_find_encoder_by_name("libx264");
   const bool h264 = codec != nullptr;
   if (!h264) codec = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
@@ -66,8 +66,8 @@ Codec make_encoder(const FrameFormat& format, bool global_header) {
 }  // namespace
 
 struct Mp4Writer::Encoder {
-  Encoder(const std::string& path, const FrameFormat& frame_format)
-      : format(frame_format),
+  Encoder(const std::string& path, const VideoFormat& video_format)
+      : format(video_format),
         file(path),
         stream(
             true, [this](uint8_t* bytes, int size) { return file.write(bytes, static_cast<size_t>(size)), size; },
@@ -160,7 +160,7 @@ struct Mp4Writer::Encoder {
     file.commit();
   }
 
-  FrameFormat format;
+  VideoFormat format;
   AtomicFile file;
   Stream stream;
   AVFormatContext* muxer = nullptr;
@@ -172,7 +172,7 @@ struct Mp4Writer::Encoder {
   int64_t frames = 0;
 };
 
-Mp4Writer::Mp4Writer(const std::string& path, const FrameFormat& format) {
+Mp4Writer::Mp4Writer(const std::string& path, const VideoFormat& format) {
   check_format("Mp4Writer", format, max_side);
   silence();
   encoder_ = std::make_unique<Encoder>(path, format);

@@ -7,7 +7,6 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
-#include "convssm/io/frame_format.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/mp4.h"
 #include "convssm/io/npy.h"
@@ -18,10 +17,6 @@
 
 namespace convssm::io {
 namespace {
-
-FrameFormat frame_format(const VideoFormat& format) {
-  return {format.width, format.height, format.channels, format.fps, format.scale};
-}
 
 std::vector<int64_t> shape_of(const VideoFormat& format) {
   return {format.frames, format.height, format.width, format.channels};
@@ -57,8 +52,7 @@ class NpzVideo : public VideoWriter {
 template <typename Writer>
 class EncodedVideo : public VideoWriter {
  public:
-  EncodedVideo(const std::string& path, const VideoFormat& format)
-      : VideoWriter(format), writer_(path, frame_format(format)) {}
+  EncodedVideo(const std::string& path, const VideoFormat& format) : VideoWriter(format), writer_(path, format) {}
 
  private:
   void write_frame(std::span<const uint8_t> frame) override { writer_.write(frame); }
@@ -70,7 +64,7 @@ class EncodedVideo : public VideoWriter {
 class Strip : public VideoWriter {
  public:
   Strip(const std::string& path, const VideoFormat& format) : VideoWriter(format), path_(path) {
-    check_format("open_video", frame_format(format), max_side);
+    check_format("open_video", format, max_side);
     const int64_t width = format.width * format.scale;
     shown_ = std::min({max_shown, format.frames, (max_side + separator) / (width + separator)});
     image_.width = shown_ * (width + separator) - separator;
@@ -92,13 +86,12 @@ class Strip : public VideoWriter {
 
   void write_frame(std::span<const uint8_t> frame) override {
     if (next_ == shown_ || frame_at(next_) != written_) return;
-    const FrameFormat format = frame_format(format_);
-    const auto channels = static_cast<size_t>(format.channels);
-    const auto row_size = static_cast<size_t>(format.width * format.scale) * channels;
-    const auto left = static_cast<size_t>(next_ * (format.width * format.scale + separator)) * channels;
+    const auto channels = static_cast<size_t>(format_.channels);
+    const auto row_size = static_cast<size_t>(format_.width * format_.scale) * channels;
+    const auto left = static_cast<size_t>(next_ * (format_.width * format_.scale + separator)) * channels;
     for (int64_t y = 0; y < image_.height; ++y) {
       const size_t row = static_cast<size_t>(y * image_.width) * channels + left;
-      scale_row(frame.data(), format, y / format.scale, channels, std::span(image_.pixels).subspan(row, row_size));
+      scale_row(frame.data(), format_, y / format_.scale, channels, std::span(image_.pixels).subspan(row, row_size));
     }
     ++next_;
   }
@@ -170,7 +163,7 @@ const Kind& kind_of(const char* who, const std::string& path) {
 
 void VideoWriter::write(std::span<const uint8_t> frame) {
   if (closed_) fail(ErrorKind::usage, "[VideoWriter] write() after close()");
-  check_frame("VideoWriter", frame_format(format_), frame.size());
+  check_frame("VideoWriter", format_, frame.size());
   if (written_ == format_.frames) fail(ErrorKind::usage, "[VideoWriter] more than {} frames", format_.frames);
   write_frame(frame);
   ++written_;

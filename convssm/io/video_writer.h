@@ -10,17 +10,9 @@
 #include <string>
 
 #include "convssm/io/array.h"
+#include "convssm/io/video_format.h"
 
 namespace convssm::io {
-
-struct VideoFormat {
-  int64_t frames = 0;
-  int64_t width = 0;
-  int64_t height = 0;
-  int64_t channels = 3;
-  double fps = 10;    // of .gif and .mp4
-  int64_t scale = 1;  // of .gif, .mp4 and .png: each pixel becomes scale x scale pixels
-};
 
 // Nothing is at the path before close(); without it there never is.
 class VideoWriter {

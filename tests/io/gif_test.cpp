@@ -13,7 +13,7 @@
 namespace convssm::io {
 namespace {
 
-std::string write_gif(const std::vector<Frame>& frames, const FrameFormat& format) {
+std::string write_gif(const std::vector<Frame>& frames, const VideoFormat& format) {
   const ScratchFolder folder;
   GifWriter writer(folder.path("a.gif"), format);
   for (const Frame& frame : frames) writer.write(frame);
@@ -75,7 +75,7 @@ TEST(Gif, GreyFramesAreExact) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1, 1}, {7, 3}, {64, 48}, {300, 2}}) {
     std::vector<Frame> frames;
     for (int t = 0; t < 5; ++t) frames.push_back(noise_frame(width * height, static_cast<uint32_t>(t)));
-    expect_equal(decode(write_gif(frames, {width, height, 1})), stack(frames, height, width, 1));
+    expect_equal(decode(write_gif(frames, of_size(width, height, 1))), stack(frames, height, width, 1));
   }
 }
 
@@ -88,25 +88,25 @@ TEST(Gif, FewColoursAreExact) {
       for (const uint32_t factor : {7u, 11u, 1u}) frames.back().push_back(static_cast<uint8_t>(colour * factor + 5));
     }
   }
-  expect_equal(decode(write_gif(frames, {20, 30, 3})), stack(frames, 30, 20, 3));
+  expect_equal(decode(write_gif(frames, of_size(20, 30, 3))), stack(frames, 30, 20, 3));
 }
 
 TEST(Gif, ManyColoursAreClose) {
   const Frame smooth = smooth_frame(120, 90, 3, 4);
-  EXPECT_GT(psnr(decode(write_gif({smooth}, {120, 90, 3})).values<uint8_t>(), smooth), 36);
+  EXPECT_GT(psnr(decode(write_gif({smooth}, of_size(120, 90, 3))).values<uint8_t>(), smooth), 36);
   const Frame noise = noise_frame(64 * 64 * 3, 1);
-  EXPECT_GT(psnr(decode(write_gif({noise}, {64, 64, 3})).values<uint8_t>(), noise), 19);
+  EXPECT_GT(psnr(decode(write_gif({noise}, of_size(64, 64, 3))).values<uint8_t>(), noise), 19);
 }
 
 TEST(Gif, GreyRgbFramesComeBackAsGrey) {
   const Frame frame = {1, 1, 1, 9, 9, 9};
-  expect_equal(decode(write_gif({frame}, {2, 1, 3})), make_array<uint8_t>({1, 1, 2, 1}, {1, 9}));
+  expect_equal(decode(write_gif({frame}, of_size(2, 1, 3))), make_array<uint8_t>({1, 1, 2, 1}, {1, 9}));
 }
 
 TEST(Gif, Scales) {
   for (const int64_t channels : {1, 3}) {
     const Frame frame = noise_frame(5 * 4 * channels, 3);
-    expect_equal(decode(write_gif({frame}, {5, 4, channels, 10, 3})),
+    expect_equal(decode(write_gif({frame}, of_size(5, 4, channels, 10, 3))),
                  stack({enlarged(frame, 5, 4, channels, 3)}, 12, 15, channels));
   }
 }
@@ -121,14 +121,15 @@ std::vector<int> delays(const std::string& bytes) {
 
 TEST(Gif, TimeAndLoop) {
   const std::vector<Frame> frames(6, Frame{1});
-  const auto at = [&](double fps) { return delays(write_gif(frames, {1, 1, 1, fps})); };
+  const auto at = [&](double fps) { return delays(write_gif(frames, of_size(1, 1, 1, fps))); };
   EXPECT_EQ(at(10), std::vector(6, 10));
   EXPECT_EQ(at(24), (std::vector{4, 4, 5, 4, 4, 4}));
   EXPECT_EQ(at(0.5), std::vector(6, 200));
   EXPECT_EQ(at(100), std::vector(6, 2));
-  EXPECT_NE(write_gif(frames, {1, 1, 1}).find(std::string("NETSCAPE2.0\x03\x01\x00\x00", 15)), std::string::npos);
+  EXPECT_NE(write_gif(frames, of_size(1, 1, 1)).find(std::string("NETSCAPE2.0\x03\x01\x00\x00", 15)),
+            std::string::npos);
   const ScratchFolder folder;
-  GifWriter once(folder.path("a.gif"), {1, 1, 1}, false);
+  GifWriter once(folder.path("a.gif"), of_size(1, 1, 1), false);
   once.write(frames[0]);
   once.close();
   EXPECT_EQ(read_text(folder.path("a.gif")).find("NETSCAPE"), std::string::npos);
@@ -137,12 +138,12 @@ TEST(Gif, TimeAndLoop) {
 TEST(Gif, AppearsWholeOrNotAtAll) {
   const ScratchFolder folder;
   {
-    GifWriter writer(folder.path("a.gif"), {2, 2, 1});
+    GifWriter writer(folder.path("a.gif"), of_size(2, 2, 1));
     writer.write(Frame(4));
     EXPECT_FALSE(std::filesystem::exists(folder.path("a.gif")));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  GifWriter writer(folder.path("a.gif"), {2, 2, 1});
+  GifWriter writer(folder.path("a.gif"), of_size(2, 2, 1));
   expect_error(ErrorKind::usage, "has 4 bytes, got 5", [&] { writer.write(Frame(5)); });
   writer.write(Frame(4));
   writer.close();
@@ -153,19 +154,20 @@ TEST(Gif, AppearsWholeOrNotAtAll) {
 
 TEST(Gif, RefusesToWrite) {
   const ScratchFolder folder;
-  const auto refused = [&](const FrameFormat& format, const std::string& reason) {
+  const auto refused = [&](const VideoFormat& format, const std::string& reason) {
     expect_error(ErrorKind::usage, reason, [&] { GifWriter(folder.path("a.gif"), format); });
   };
-  refused({2, 2, 4}, "1 (grey) or 3 (RGB) channels, got 4; write .npy");
-  refused({0, 2, 1}, "must be 1 to 65535 pixels");
-  refused({2, 70000, 1}, "must be 1 to 65535 pixels");
-  refused({2, 40000, 1, 10, 2}, "40000 x 2 times 2");
-  refused({2, 2, 1, 10, 0}, "scale must be");
-  refused({2, 2, 1, 0}, "fps must be");
-  refused({2, 2, 1, NAN}, "fps must be");
-  expect_error(ErrorKind::usage, "at least one frame", [&] { GifWriter(folder.path("a.gif"), {2, 2, 1}).close(); });
+  refused(of_size(2, 2, 4), "1 (grey) or 3 (RGB) channels, got 4; write .npy");
+  refused(of_size(0, 2, 1), "must be 1 to 65535 pixels");
+  refused(of_size(2, 70000, 1), "must be 1 to 65535 pixels");
+  refused(of_size(2, 40000, 1, 10, 2), "40000 x 2 times 2");
+  refused(of_size(2, 2, 1, 10, 0), "scale must be");
+  refused(of_size(2, 2, 1, 0), "fps must be");
+  refused(of_size(2, 2, 1, NAN), "fps must be");
+  expect_error(ErrorKind::usage, "at least one frame",
+               [&] { GifWriter(folder.path("a.gif"), of_size(2, 2, 1)).close(); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  expect_error(ErrorKind::io, "cannot create", [] { GifWriter("/nowhere/a.gif", {2, 2, 1}); });
+  expect_error(ErrorKind::io, "cannot create", [] { GifWriter("/nowhere/a.gif", of_size(2, 2, 1)); });
 }
 
 TEST(Gif, OffsetsTransparencyAndDisposal) {
@@ -203,13 +205,13 @@ TEST(Gif, PalettesOfFrames) {
 }
 
 TEST(Gif, PiecesAreRefused) {
-  expect_prefixes_refused(write_gif({noise_frame(30, 1), noise_frame(30, 2)}, {6, 5, 1}), read_all);
-  expect_prefixes_refused(write_gif({smooth_frame(20, 20, 3, 0)}, {20, 20, 3}), read_all);
+  expect_prefixes_refused(write_gif({noise_frame(30, 1), noise_frame(30, 2)}, of_size(6, 5, 1)), read_all);
+  expect_prefixes_refused(write_gif({smooth_frame(20, 20, 3, 0)}, of_size(20, 20, 3)), read_all);
 }
 
 TEST(Gif, DamageIsSurvived) {
   expect_damage_survived(head(2, 2) + control(3, 1) + image(0, 0, 2, 2, "\1\2\3\4") + ";", read_all);
-  expect_damage_survived(write_gif({noise_frame(12, 1), noise_frame(12, 2)}, {2, 2, 3}), read_all);
+  expect_damage_survived(write_gif({noise_frame(12, 1), noise_frame(12, 2)}, of_size(2, 2, 3)), read_all);
 }
 
 TEST(Gif, MalformedFiles) {

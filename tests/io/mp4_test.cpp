@@ -11,7 +11,7 @@
 namespace convssm::io {
 namespace {
 
-std::string write_mp4(const std::vector<Frame>& frames, const FrameFormat& format) {
+std::string write_mp4(const std::vector<Frame>& frames, const VideoFormat& format) {
   const ScratchFolder folder;
   Mp4Writer writer(folder.path("a.mp4"), format);
   for (const Frame& frame : frames) writer.write(frame);
@@ -30,7 +30,7 @@ std::vector<Frame> smooth_frames(int64_t count, int64_t width, int64_t height, i
 TEST(Mp4, SmoothVideosSurvive) {
   const auto frames = smooth_frames(60, 64, 48, 3);
   ::testing::internal::CaptureStderr();
-  const Array back = decode(write_mp4(frames, {64, 48, 3}));
+  const Array back = decode(write_mp4(frames, of_size(64, 48, 3)));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");  // libav and x264 are silent
   ASSERT_EQ(back.shape(), (std::vector<int64_t>{60, 48, 64, 3}));
   for (size_t t = 0; t < frames.size(); ++t) {  // each frame in its place
@@ -40,7 +40,7 @@ TEST(Mp4, SmoothVideosSurvive) {
 
 TEST(Mp4, GreyStaysGreyAndBrightnessStays) {
   for (const int value : {0, 17, 128, 255}) {
-    const Array back = decode(write_mp4({Frame(32 * 32, static_cast<uint8_t>(value))}, {32, 32, 1}));
+    const Array back = decode(write_mp4({Frame(32 * 32, static_cast<uint8_t>(value))}, of_size(32, 32, 1)));
     ASSERT_EQ(back.shape(), (std::vector<int64_t>{1, 32, 32, 3}));
     for (const uint8_t pixel : back.values<uint8_t>()) ASSERT_NEAR(pixel, value, 2);
   }
@@ -50,7 +50,7 @@ TEST(Mp4, ColoursStay) {
   for (const Frame& colour : {Frame{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {255, 255, 0}, {30, 90, 200}}) {
     Frame frame;
     for (int i = 0; i < 32 * 32; ++i) frame.insert(frame.end(), colour.begin(), colour.end());
-    const Array back = decode(write_mp4({frame, frame}, {32, 32, 3}));
+    const Array back = decode(write_mp4({frame, frame}, of_size(32, 32, 3)));
     for (size_t i = 0; i < back.element_count(); ++i) ASSERT_NEAR(back.values<uint8_t>()[i], colour[i % 3], 4);
   }
 }
@@ -58,7 +58,7 @@ TEST(Mp4, ColoursStay) {
 TEST(Mp4, OddSidesRepeatTheirLastLine) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{33, 21}, {1, 1}, {2, 3}}) {
     const Frame frame = smooth_frame(width, height, 1, 0);
-    const Array back = decode(write_mp4({frame}, {width, height, 1}));
+    const Array back = decode(write_mp4({frame}, of_size(width, height, 1)));
     const int64_t rows = height + height % 2, columns = width + width % 2;
     ASSERT_EQ(back.shape(), (std::vector<int64_t>{1, rows, columns, 3}));
     Frame expected;
@@ -74,26 +74,26 @@ TEST(Mp4, OddSidesRepeatTheirLastLine) {
 
 TEST(Mp4, Scales) {
   const Frame frame = smooth_frame(20, 16, 3, 0);
-  const Array back = decode(write_mp4({frame}, {20, 16, 3, 25, 4}));
+  const Array back = decode(write_mp4({frame}, of_size(20, 16, 3, 25, 4)));
   ASSERT_EQ(back.shape(), (std::vector<int64_t>{1, 64, 80, 3}));
   EXPECT_GT(psnr(back.values<uint8_t>(), enlarged(frame, 20, 16, 3, 4)), 30);
 }
 
 TEST(Mp4, AnyRate) {
   for (const double fps : {0.01, 0.5, 7.3, 23.976, 60.0, 1000.0}) {
-    EXPECT_EQ(decode(write_mp4(smooth_frames(7, 16, 16, 1), {16, 16, 1, fps})).shape()[0], 7) << fps;
+    EXPECT_EQ(decode(write_mp4(smooth_frames(7, 16, 16, 1), of_size(16, 16, 1, fps))).shape()[0], 7) << fps;
   }
 }
 
 TEST(Mp4, AppearsWholeOrNotAtAll) {
   const ScratchFolder folder;
   {
-    Mp4Writer writer(folder.path("a.mp4"), {16, 16, 1});
+    Mp4Writer writer(folder.path("a.mp4"), of_size(16, 16, 1));
     writer.write(Frame(256));
     EXPECT_FALSE(std::filesystem::exists(folder.path("a.mp4")));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  Mp4Writer writer(folder.path("a.mp4"), {16, 16, 1});
+  Mp4Writer writer(folder.path("a.mp4"), of_size(16, 16, 1));
   expect_error(ErrorKind::usage, "has 256 bytes, got 5", [&] { writer.write(Frame(5)); });
   writer.write(Frame(256));
   writer.close();
@@ -104,20 +104,21 @@ TEST(Mp4, AppearsWholeOrNotAtAll) {
 
 TEST(Mp4, EqualFramesGiveEqualFiles) {
   const auto frames = smooth_frames(5, 32, 32, 3);
-  EXPECT_EQ(write_mp4(frames, {32, 32, 3}), write_mp4(frames, {32, 32, 3}));
+  EXPECT_EQ(write_mp4(frames, of_size(32, 32, 3)), write_mp4(frames, of_size(32, 32, 3)));
 }
 
 TEST(Mp4, RefusesToWrite) {
   const ScratchFolder folder;
-  expect_error(ErrorKind::usage, "channels, got 2", [&] { Mp4Writer(folder.path("a.mp4"), {2, 2, 2}); });
-  expect_error(ErrorKind::usage, "1 to 16384", [&] { Mp4Writer(folder.path("a.mp4"), {20000, 2, 1}); });
-  expect_error(ErrorKind::usage, "at least one frame", [&] { Mp4Writer(folder.path("a.mp4"), {2, 2, 1}).close(); });
+  expect_error(ErrorKind::usage, "channels, got 2", [&] { Mp4Writer(folder.path("a.mp4"), of_size(2, 2, 2)); });
+  expect_error(ErrorKind::usage, "1 to 16384", [&] { Mp4Writer(folder.path("a.mp4"), of_size(20000, 2, 1)); });
+  expect_error(ErrorKind::usage, "at least one frame",
+               [&] { Mp4Writer(folder.path("a.mp4"), of_size(2, 2, 1)).close(); });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  expect_error(ErrorKind::io, "cannot create", [] { Mp4Writer("/nowhere/a.mp4", {2, 2, 1}); });
+  expect_error(ErrorKind::io, "cannot create", [] { Mp4Writer("/nowhere/a.mp4", of_size(2, 2, 1)); });
 }
 
 TEST(Mp4, DamagedFilesAreRefusedOrRead) {
-  const std::string good = write_mp4(smooth_frames(4, 16, 16, 1), {16, 16, 1});
+  const std::string good = write_mp4(smooth_frames(4, 16, 16, 1), of_size(16, 16, 1));
   const auto survives = [](const std::string& bytes) {
     try {
       decode(bytes);

@@ -9,10 +9,16 @@
 #include <vector>
 
 #include "convssm/io/array.h"
+#include "convssm/io/video_format.h"
 
 namespace convssm::io {
 
 using Frame = std::vector<uint8_t>;
+
+// The format of a video of any length.
+inline VideoFormat of_size(int64_t width, int64_t height, int64_t channels, double fps = 10, int64_t scale = 1) {
+  return {.width = width, .height = height, .channels = channels, .fps = fps, .scale = scale};
+}
 
 // A smooth pattern that moves with t, u8 [height, width, channels].
 inline Frame smooth_frame(int64_t width, int64_t height, int64_t channels, int64_t t) {

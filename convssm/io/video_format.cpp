@@ -1,6 +1,6 @@
 // Checked once for all writers, so that .gif and .mp4 refuse the same frames with the same words. The limits come as
 // arguments: each format has its own.
-#include "convssm/io/frame_format.h"
+#include "convssm/io/video_format.h"
 
 #include <cmath>
 #include <cstring>
@@ -9,11 +9,11 @@
 
 namespace convssm::io {
 
-size_t frame_size(const FrameFormat& format) {
+size_t frame_size(const VideoFormat& format) {
   return static_cast<size_t>(format.width) * static_cast<size_t>(format.height) * static_cast<size_t>(format.channels);
 }
 
-void check_format(std::string_view who, const FrameFormat& format, int64_t max_side) {
+void check_format(std::string_view who, const VideoFormat& format, int64_t max_side) {
   if (format.channels != 1 && format.channels != 3) {
     fail(ErrorKind::usage, "[{}] frames must have 1 (grey) or 3 (RGB) channels, got {}; write .npy for others", who,
          format.channels);
@@ -31,13 +31,13 @@ void check_format(std::string_view who, const FrameFormat& format, int64_t max_s
   }
 }
 
-void check_frame(std::string_view who, const FrameFormat& format, size_t size) {
+void check_frame(std::string_view who, const VideoFormat& format, size_t size) {
   if (size == frame_size(format)) return;
   fail(ErrorKind::usage, "[{}] a frame of [{}, {}, {}] has {} bytes, got {}", who, format.height, format.width,
        format.channels, frame_size(format), size);
 }
 
-void scale_row(const uint8_t* frame, const FrameFormat& format, int64_t y, size_t channels, std::span<uint8_t> out) {
+void scale_row(const uint8_t* frame, const VideoFormat& format, int64_t y, size_t channels, std::span<uint8_t> out) {
   const uint8_t* in = frame + static_cast<size_t>(y * format.width) * channels;
   uint8_t* to = out.data();
   for (int64_t x = 0; x < format.width; ++x, in += channels) {
