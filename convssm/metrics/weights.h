@@ -1,4 +1,4 @@
-// The trained weights that some metrics need: which there are, where they are looked for, and how to get them.
+// The pretrained weights that some metrics need: which there are, where they are looked for, and how to get them.
 //   WeightFolder weights;   I3d i3d(weights.existing("i3d"));
 // One folder holds them all: the one that is given, else $CONVSSM_WEIGHTS, else $XDG_DATA_HOME/convssm/weights, which
 // by default is ~/.local/share/convssm/weights.

@@ -89,7 +89,7 @@ inline void write_fake_results(const ScratchFolder& folder) {
   nlohmann::json rate = fake_record("a_lstm_slow", "ConvLSTM, lr 1e-4", "rate", 5, "a_lstm");
   rate["lr"] = 1e-4;
   write_fake_run(folder, {"a_lstm_slow", rate, 18, 0.4});
-  write_fake_run(folder, {"shipped", fake_record("shipped", "of drawn digits", "model", 6, "convs5"), 30, 0.01});
+  write_fake_run(folder, {"pretrained", fake_record("pretrained", "of drawn digits", "model", 6, "convs5"), 30, 0.01});
   folder.write("results/convs5/speed.json", R"({"frames_per_second": 812.4, "rounds": [812.4], "frames": 300})");
   nlohmann::json diverged = fake_record("s3", "s3", "sweep", 9, "convs5");
   diverged["lr"] = 0.01, diverged["diverged"] = true;

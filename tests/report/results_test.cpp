@@ -128,7 +128,7 @@ TEST_F(Results, TheTerminalShowsEveryRun) {
   EXPECT_EQ(text.find("s1"), std::string::npos);
   EXPECT_EQ(text.find("of drawn digits"), std::string::npos);
   expect_contains(results_text(only_rows(records(), {"s1"})), "s1");
-  expect_contains(results_text(only_rows(records(), {"shipped"})), "of drawn digits");
+  expect_contains(results_text(only_rows(records(), {"pretrained"})), "of drawn digits");
 }
 
 TEST_F(Results, RowsAreChosenWithTheirSeeds) {
