@@ -79,6 +79,30 @@ void OptionReader::operator()(const char* key, std::vector<std::string>& value) 
   value = found->get<std::vector<std::string>>();
 }
 
+void OptionReader::operator()(const char* key, std::vector<double>& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  if (found->is_number()) {
+    value = {found->get<double>()};
+    return;
+  }
+  const auto number = [](const nlohmann::json& item) { return item.is_number(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), number)) {
+    wrong_type(key, "a number or a list of numbers", *found);
+  }
+  value = found->get<std::vector<double>>();
+}
+
+void OptionReader::operator()(const char* key, std::vector<nlohmann::json>& value) {
+  const auto* found = find(key);
+  if (found == nullptr) return;
+  const auto group = [](const nlohmann::json& item) { return item.is_object(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), group)) {
+    wrong_type(key, "a list of groups of options", *found);
+  }
+  value = found->get<std::vector<nlohmann::json>>();
+}
+
 void OptionReader::operator()(const char* key, nlohmann::json& value) {
   const auto* found = find(key);
   if (found == nullptr) return;

@@ -21,7 +21,9 @@ class OptionReader {
   void operator()(const char* key, std::string& value);
   void operator()(const char* key, std::vector<int64_t>& value);
   void operator()(const char* key, std::vector<std::string>& value);
-  void operator()(const char* key, nlohmann::json& value);  // an object, for a reader of its own
+  void operator()(const char* key, std::vector<double>& value);          // or one number, as a list of one
+  void operator()(const char* key, std::vector<nlohmann::json>& value);  // groups of options, a reader each
+  void operator()(const char* key, nlohmann::json& value);               // an object, for a reader of its own
   // An option that is a name: `parse` turns it into the value or throws.
   void operator()(const char* key, const std::function<void(const std::string&)>& parse);
 

@@ -16,9 +16,9 @@ namespace {
 
 const std::string kRecompute = "_recompute";
 
-train::Config read_config(const std::string& size, const std::string& name) {
+run::Config read_config(const std::string& size, const std::string& name) {
   for (const BenchConfig& config : kBenchConfigs) {
-    if (config.size == size && config.name == name) return train::Config::from_json(io::parse_yaml(config.yaml, name));
+    if (config.size == size && config.name == name) return run::Config::from_json(io::parse_yaml(config.yaml, name));
   }
   fail(ErrorKind::usage, "[bench] there is no model '{}' of the size '{}'", name, size);
 }
@@ -26,15 +26,15 @@ train::Config read_config(const std::string& size, const std::string& name) {
 }  // namespace
 
 at::Tensor BenchModel::clip(int64_t frames) const {
-  return train::make_dataset(config)->clip(data::Split::train, 0, frames).video.unsqueeze(0);
+  return run::make_dataset(config)->clip(data::Split::train, 0, frames).video;
 }
 
 BenchModel make_bench_model(const std::string& size, const std::string& name) {
   const bool recompute = name.ends_with(kRecompute);
   BenchModel made{name, {}, {}, read_config(size, recompute ? name.substr(0, name.size() - kRecompute.size()) : name)};
   if (recompute) made.config.model["core"]["recompute"] = true;
-  made.format = train::make_dataset(made.config)->format();
-  made.model = train::make_model(made.config, made.format);
+  made.format = run::make_dataset(made.config)->format();
+  made.model = run::make_model(made.config, made.format);
   return made;
 }
 

@@ -1,6 +1,6 @@
 // The models that the bench measures, from the configs of the project: those of the paper's size (configs/moving_mnist)
 // and those for two cores (configs/mini).
-//   BenchModel convs5 = make_bench_model("paper", "convs5");   convs5.model->loss(convs5.clip(9), {});
+//   BenchModel convs5 = make_bench_model("paper", "convs5");   convs5.model->loss({convs5.clip(9)}, {});
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "convssm/models/registry.h"
-#include "convssm/train/config.h"
+#include "convssm/run/config.h"
 
 namespace convssm::bench {
 
@@ -16,10 +16,9 @@ struct BenchModel {
   std::string name;  // "convs5", "transformer_recompute", ...
   std::shared_ptr<models::Model> model;
   data::FrameFormat format;
-  train::Config config;
+  run::Config config;
 
   at::Tensor clip(int64_t frames) const;  // [1,frames,C,H,W], the same at every call
-  models::FrameSize frames() const { return {format.channels, format.height, format.width}; }
 };
 
 // Beside the names of cores: convssm_random, the ConvS5 with a random state matrix, and transformer_recompute, which

@@ -7,6 +7,7 @@
 #include "convssm/bench/harness.h"
 #include "convssm/bench/training_step.h"
 #include "convssm/models/flops.h"
+#include "convssm/models/forecaster.h"
 #include "convssm/ops/flop_meter.h"
 #include "convssm/ops/memory_meter.h"
 
@@ -43,7 +44,7 @@ double flops_after(const BenchModel& subject, int64_t age) {
   at::NoGradGuard no_grad;
   const models::State state = state_after(subject, age);
   const ops::FlopMeter meter;
-  subject.model->next(state, {});
+  models::forecaster_of(*subject.model).next(state, {});
   return static_cast<double>(meter.count());
 }
 
@@ -73,7 +74,7 @@ void bench_cost(const Settings& settings, const Report& report) {
     report(single(fmt::format("cost.{}.parameters", name),
                   1e-6 * static_cast<double>(models::parameter_count(*subject.model)), "million"));
     report(single(fmt::format("cost.{}.gflops", name),
-                  1e-9 * static_cast<double>(models::flops_per_frame(*subject.model, subject.frames())), "GFLOPs",
+                  1e-9 * static_cast<double>(models::flops_per_frame(*subject.model, subject.format)), "GFLOPs",
                   "forward, one frame after two"));
     if (!name.ends_with("_recompute")) bench_training(subject, report);  // it trains as the other
     for (const int64_t age : kAges) bench_generation(subject, age, report);

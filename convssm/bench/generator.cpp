@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/models/forecaster.h"
+
 namespace convssm::bench {
 namespace {
 
@@ -25,14 +27,14 @@ Generator make_generator(const BenchModel& subject, const models::State& start, 
   at::NoGradGuard no_grad;
   const auto predictor =
       std::make_shared<generate::Predictor>(*subject.model, generate::PredictorOptions{.precision = precision});
-  if (precision == Precision::int8) predictor->start(subject.clip(kCalibration));
+  if (precision == Precision::int8) predictor->start(data::Clips{subject.clip(kCalibration)});
   predictor->start(start);
   return [model = subject.model, predictor] { return predictor->next(); };
 }
 
 models::State state_after(const BenchModel& subject, int64_t frames) {
   at::NoGradGuard no_grad;
-  const models::State young = subject.model->start(subject.clip(kShort), {});
+  const models::State young = models::forecaster_of(*subject.model).start({subject.clip(kShort)}, {});
   models::State old;
   for (const auto& [name, value] : young.items()) {
     const int64_t seen = frames - 1;  // frames that went through the core; a start token comes before them

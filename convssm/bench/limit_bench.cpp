@@ -6,6 +6,7 @@
 #include "convssm/bench/generator.h"
 #include "convssm/bench/harness.h"
 #include "convssm/bench/training_step.h"
+#include "convssm/models/forecaster.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/flop_meter.h"
 
@@ -65,7 +66,7 @@ void bench_generation(int rounds, const Report& report) {
   at::NoGradGuard no_grad;
   const BenchModel subject = make_bench_model("paper", "convs5");
   const models::State state = state_after(subject, 2);
-  const Convolutions convolutions(noted([&] { subject.model->next(state, {}); }));
+  const Convolutions convolutions(noted([&] { models::forecaster_of(*subject.model).next(state, {}); }));
   const Generator next = make_generator(subject, state);
   report(compare("limit.generate.convs5.paper", "its convolutions alone; goal 0.8", rounds, next,
                  [&] { convolutions.run(); }));
@@ -74,7 +75,7 @@ void bench_generation(int rounds, const Report& report) {
 void bench_training(const char* size, int64_t clip, const char* goal, int rounds, const Report& report) {
   const BenchModel subject = make_bench_model(size, "convs5");
   const at::Tensor video = subject.clip(clip);
-  const Convolutions convolutions(noted([&] { subject.model->loss(video, {}); }));
+  const Convolutions convolutions(noted([&] { subject.model->loss({video}, {}); }));
   TrainingStep step(subject, video);
   report(compare(
       fmt::format("limit.train.convs5.{}", size), fmt::format("its convolutions alone{}", goal), rounds,

@@ -13,7 +13,8 @@
 #include "convssm/bench/python_peer.h"
 #include "convssm/bench/training_step.h"
 #include "convssm/io/tensor.h"
-#include "convssm/models/model_file.h"
+#include "convssm/models/forecaster.h"
+#include "convssm/run/model_file.h"
 #include "convssm/train/gradients.h"
 
 namespace convssm::bench {
@@ -33,17 +34,18 @@ class PeerFile {
       : path_(std::filesystem::temp_directory_path() / fmt::format("convssm-bench-{}.safetensors", ::getpid())) {
     models::Model& model = *subject.model;
     model.zero_grad();
-    const double loss = train::add_gradients(model, {video, {}, {}}, 0).loss, norm = train::gradient_norm(model);
+    const double loss = train::add_gradients(model, {video}, {}, 0).loss;
+    const double norm = train::Optimizer(model.players().at(0), {}).gradient_norm();
     model.zero_grad();
     at::NoGradGuard no_grad;
-    const at::Tensor frame = model.next(model.start(video.slice(0, 0, 1), {}), {}).frame;
-    std::vector<io::LazyArray> arrays = models::model_arrays(model);
+    models::Forecaster& forecaster = models::forecaster_of(model);
+    const at::Tensor frame = forecaster.next(forecaster.start({video.slice(0, 0, 1)}, {}), {}).frame;
+    std::vector<io::LazyArray> arrays = run::model_arrays(model);
     arrays.push_back(io::lazy_array("bench.video", video));
     arrays.push_back(io::lazy_array("bench.frame", frame));
     arrays.push_back(io::lazy_array("bench.loss", at::full({1}, loss)));
     arrays.push_back(io::lazy_array("bench.gradient_norm", at::full({1}, norm)));
-    io::stream_safetensors(path_, arrays,
-                           models::recipe_metadata({subject.config.model, subject.format.to_json(), {}}));
+    io::stream_safetensors(path_, arrays, run::recipe_metadata({subject.config.model, subject.format, {}}));
   }
   ~PeerFile() {
     std::error_code ignored;

@@ -7,7 +7,7 @@ namespace convssm::bench {
 
 double TrainingStep::run() {
   optimizer_.clear_gradients();
-  const double loss = train::add_gradients(*model_, {video_, {}, {}}, 0).loss;
+  const double loss = train::add_gradients(*model_, {video_}, {}, 0).loss;
   optimizer_.update(0);
   return loss;
 }

@@ -10,7 +10,9 @@ namespace convssm::bench {
 class TrainingStep {
  public:
   TrainingStep(const BenchModel& subject, const at::Tensor& video)  // [B,T,C,H,W]
-      : model_(subject.model), optimizer_(*subject.model, subject.config.train), video_(video) {}
+      : model_(subject.model),
+        optimizer_(subject.model->players().at(0), subject.config.train.optimizer),
+        video_(video) {}
 
   double run();  // the loss
 

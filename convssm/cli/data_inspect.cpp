@@ -35,7 +35,7 @@ void run(const InspectOptions& o) {
 void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command = data.add_subcommand("inspect", "What a file or folder holds, and how it would be read");
-  command->add_option("path", o->path, "A .npy, .npz or IDX file, or a folder")->required();
+  command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder")->required();
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
   command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");

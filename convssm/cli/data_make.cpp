@@ -44,7 +44,7 @@ void run(MakeOptions& o) {
   const uint64_t seed = take_seed(settings);
   if (!settings.contains("name")) settings["name"] = "moving-mnist";
   if (settings["name"] == "moving-mnist") {  // as many different clips as are asked for
-    for (const char* key : {"clips", "test_clips"}) {
+    for (const char* key : {"clips", "valid_clips", "test_clips"}) {
       if (!settings.contains(key)) settings[key] = 0;
     }
   }
@@ -69,7 +69,7 @@ void add_data_make(CLI::App& data) {
   command->add_option("options", o->settings, names);
   command->add_option("--clips", o->write.clips, "How many clips")->required()->check(CLI::PositiveNumber);
   command->add_option("--frames", o->write.frames, "Frames of each clip")->required()->check(CLI::PositiveNumber);
-  command->add_option("--split", o->split, "train or test")->capture_default_str();
+  command->add_option("--split", o->split, "train, valid or test")->capture_default_str();
   command->add_flag("--compress", o->write.compress, "Compress the .npz files");
   command->add_flag("--force", o->write.force, "Replace clips that are there");
   command->footer(

@@ -27,9 +27,9 @@
 #include "convssm/data/write_clips.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/yaml.h"
-#include "convssm/models/model_file.h"
 #include "convssm/report/labels.h"
-#include "convssm/train/config.h"
+#include "convssm/run/config.h"
+#include "convssm/run/model_file.h"
 
 namespace convssm::cli {
 namespace {
@@ -53,21 +53,21 @@ struct Panel {
 void say(const std::string& command) { fmt::print("\n$ convssm {}\n", command), std::fflush(stdout); }
 
 // A demo that was stopped goes on; one of another model or other data cannot.
-void check_same(const std::string& out, const train::Config& config) {
+void check_same(const std::string& out, const run::Config& config) {
   const std::string saved = out + "/config.yaml";
   if (!std::filesystem::exists(saved)) return;
-  const auto before = train::Config::from_json(io::read_yaml(saved)).to_json();
-  for (const std::string& change : train::differences(before, config.to_json())) {
-    if (train::may_change(change)) continue;
+  const auto before = run::Config::from_json(io::read_yaml(saved)).to_json();
+  for (const std::string& change : run::differences(before, config.to_json())) {
+    if (run::may_change(change)) continue;
     fail(ErrorKind::usage, "{} holds a demo with another model or other data ({}); remove it or name another --out",
          out, change);
   }
 }
 
-train::Config write_config(const DemoCommand& command, const std::string& path) {
+run::Config write_config(const DemoCommand& command, const std::string& path) {
   nlohmann::json json = io::parse_yaml(kDemoConfig, "the config of the demo");
   for (const std::string& assignment : command.overrides) io::set_override(json, assignment);
-  const auto config = train::Config::from_json(json);
+  const auto config = run::Config::from_json(json);
   check_same(command.out, config);
   replace_file(path, command.overrides.empty() ? kDemoConfig : io::to_yaml(json));
   return config;
@@ -84,13 +84,11 @@ int64_t pretrained_context(const std::string& folder, const data::FrameFormat& f
     log_info("no pretrained model beside the program; --pretrained DIR names one. The new one is shown alone");
     return -1;
   }
-  const models::LoadedModel loaded = models::load_model(folder);
-  const auto found = data::FrameFormat::from_json(loaded.recipe.frames);
-  if (found.channels == format.channels && found.height == format.height && found.width == format.width) {
-    return context_of(loaded.recipe.config);
-  }
-  log_info("the model in {} takes frames of {} x {} with {} channels, the demo has {} x {} with {}: it is not shown",
-           folder, found.height, found.width, found.channels, format.height, format.width, format.channels);
+  const run::LoadedModel loaded = run::load_model(folder);
+  const data::FrameFormat& found = loaded.recipe.frames;
+  if (found.same_size(format)) return context_of(loaded.recipe.config);
+  log_info("the model in {} takes frames of {}, the demo has {}: it is not shown", folder, found.size_text(),
+           format.size_text());
   return -1;
 }
 
@@ -101,7 +99,7 @@ at::Tensor generate_video(const std::string& model, const std::string& context, 
   generate.model = model, generate.context = context, generate.out = out;
   generate.frames = command.frames, generate.with_context = generate.force = true;
   run_generate(generate);
-  return exit_status() == 0 ? generate::read_context(out, format, {}).video[0] : at::Tensor();
+  return exit_status() == 0 ? generate::read_context(out, format, {}).clips.video[0] : at::Tensor();
 }
 
 void save_panels(const std::vector<Panel>& panels, int64_t context, const std::string& base) {
@@ -126,7 +124,7 @@ bool show_futures(const DemoCommand& command, const data::Dataset& dataset, int6
   const std::string& out = command.out;
   const std::string path = out + "/context.npy";
   const data::FrameFormat format = dataset.format();
-  const at::Tensor truth = dataset.clip(data::Split::test, kClip, context + command.frames).video;
+  const at::Tensor truth = dataset.clip(data::Split::test, kClip, context + command.frames).video[0];
   io::write_npy(path, data::to_bytes(truth.slice(0, 0, context)));
 
   std::vector<Panel> panels = {{"truth", truth}};
@@ -151,8 +149,8 @@ void run_demo(const DemoCommand& command) {
   const std::string& out = command.out;
   make_folder(out);
   const std::string config_path = out + "/demo.yaml";
-  const train::Config config = write_config(command, config_path);
-  const auto dataset = train::make_dataset(config);
+  const run::Config config = write_config(command, config_path);
+  const auto dataset = run::make_dataset(config);
   const int64_t known = pretrained_context(command.pretrained, dataset->format());
   say(fmt::format("train {} --run {} --resume", config_path, out));
   if (const int status = run_train({config_path, {}, out, true}); status != 0) return set_exit_status(status);

@@ -13,39 +13,36 @@
 #include "convssm/base/log.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
-#include "convssm/cli/core_changes.h"
 #include "convssm/cli/evaluate_timing.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/model_changes.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
-#include "convssm/models/model_file.h"
 #include "convssm/report/report.h"
 #include "convssm/report/strips.h"
-#include "convssm/train/config.h"
+#include "convssm/run/config.h"
+#include "convssm/run/model_file.h"
 
 namespace convssm::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-train::Config evaluated_config(const models::LoadedModel& loaded, const std::vector<std::string>& overrides) {
+run::Config evaluated_config(const run::LoadedModel& loaded, const std::vector<std::string>& overrides) {
   nlohmann::json json = loaded.recipe.config;
   for (const std::string& assignment : overrides) io::set_override(json, assignment);
-  return train::Config::from_json(json);
+  return run::Config::from_json(json);
 }
 
-void check_frames(const models::LoadedModel& loaded, const data::FrameFormat& found) {
-  const auto model = data::FrameFormat::from_json(loaded.recipe.frames);
-  if (model.channels != found.channels || model.height != found.height || model.width != found.width) {
-    fail(ErrorKind::data,
-         "the model was trained on frames of {} x {} with {} channels, the dataset has {} x {} with {}", model.height,
-         model.width, model.channels, found.height, found.width, found.channels);
+void check_frames(const run::LoadedModel& loaded, const data::FrameFormat& found) {
+  const data::FrameFormat& model = loaded.recipe.frames;
+  if (!model.same_size(found)) {
+    fail(ErrorKind::data, "the model was trained on frames of {}, the dataset has {}", model.size_text(),
+         found.size_text());
   }
-  if (model.low == found.low && model.high == found.high) return;
-  fail(ErrorKind::data,
-       "the model was trained with values from {} to {} as [-1,1], the dataset gives {} to {}; set "
-       "data.low={} data.high={}",
-       model.low, model.high, found.low, found.high, model.low, model.high);
+  if (model.same_ranges(found)) return;
+  fail(ErrorKind::data, "the model was trained with values from {} as [-1,1], the dataset gives {}; set {}",
+       model.range_text(), found.range_text(), model.range_options());
 }
 
 void save_pictures(const data::Comparison& clips, const std::string& out) {
@@ -59,13 +56,17 @@ void save_pictures(const data::Comparison& clips, const std::string& out) {
 }  // namespace
 
 void run_evaluate(const EvaluateCommand& command) {
+  if (command.engine != "plan" && command.engine != "eager") {
+    fail(ErrorKind::usage, "--engine must be plan or eager, got '{}'", command.engine);
+  }
   if (command.timing && !command.weights.empty()) {
     fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
   }
-  const models::LoadedModel loaded = models::load_model(command.model, command.step, core_changes(command.overrides));
-  const train::Config config = evaluated_config(loaded, command.overrides);
+  const run::LoadedModel loaded =
+      run::load_model(command.model, {command.step, model_changes(command.overrides), !command.without_average});
+  const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
-  const auto dataset = train::make_dataset(config);
+  const auto dataset = run::make_dataset(config);
   check_frames(loaded, dataset->format());
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
@@ -74,13 +75,17 @@ void run_evaluate(const EvaluateCommand& command) {
   make_folder(out + "/samples");
 
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
+  const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
+                                          .compile = command.engine != "eager"};
   const StopRequest stop;
   Progress progress("evaluate", std::min<int64_t>(options.samples, dataset->size(data::Split::test)));
-  const std::string name = loaded.recipe.model["core"].value("name", "model");
-  auto result = evaluate::evaluate(*loaded.model, *dataset, options, metrics, name, [&](int64_t done) {
-    progress.update(done, "clips");
-    return !stop.asked();
-  });
+  auto result = evaluate::evaluate(
+      *loaded.model, *dataset, options, metrics, loaded.model->label(),
+      [&](int64_t done) {
+        progress.update(done, "clips");
+        return !stop.asked();
+      },
+      engine);
   progress.finish();
   result.metrics["protocol"]["checkpoint"] = {{"step", loaded.recipe.step}, {"checksum", loaded.checksum}};
   fmt::print("{}", evaluate::table_text(result.metrics));
@@ -107,6 +112,11 @@ void add_evaluate(CLI::App& app) {
       "--out", options->out,
       "Folder for metrics.json, samples and report; by default the run folder, for a model the current one");
   command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
+  command->add_option("--engine", options->engine, "plan: compiled, as generate runs it; eager: frame by frame")
+      ->capture_default_str();
+  command->add_option("--precision", options->precision, "float32, or int8: see docs/design.md")->capture_default_str();
+  command->add_flag("--without-average", options->without_average,
+                    "The weights as they were trained, where training kept a running average (train.ema)");
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
   command->add_flag("--timing", options->timing,
                     "Instead: forecasts at other frame rates than in training and with frames missing, by PSNR and "

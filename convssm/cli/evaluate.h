@@ -13,7 +13,9 @@ struct EvaluateCommand {
   std::string out;           // folder of metrics.json and pictures; empty: the run folder, for a model the current one
   int64_t step = -1;         // of the checkpoint; -1: the newest
   std::string weights = {};  // folder of trained weights of metrics; empty: the usual one
-  bool timing = false;       // other frame rates and missing frames instead of the horizon
+  std::string engine = "plan", precision = "float32";
+  bool without_average = false;  // the weights as trained
+  bool timing = false;           // other frame rates and missing frames instead of the horizon
 };
 
 void add_evaluate(CLI::App& app);

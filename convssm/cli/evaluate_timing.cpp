@@ -19,7 +19,7 @@
 namespace convssm::cli {
 namespace {
 
-evaluate::TimingOptions timing_options(const train::Config& config) {
+evaluate::TimingOptions timing_options(const run::Config& config) {
   const auto from = evaluate::EvaluateOptions::from_json(config.evaluate);
   evaluate::TimingOptions o;
   o.context = from.context;
@@ -32,11 +32,11 @@ evaluate::TimingOptions timing_options(const train::Config& config) {
 
 }  // namespace
 
-void run_timing(const models::LoadedModel& loaded, const train::Config& config,
-                std::shared_ptr<const data::Dataset> trained, const std::string& out) {
-  train::Config finer = config;
+void run_timing(const run::LoadedModel& loaded, const run::Config& config, std::shared_ptr<const data::Dataset> trained,
+                const std::string& out) {
+  run::Config finer = config;
   finer.data = evaluate::finer_data(config.data);
-  const evaluate::TimingClips clips{std::move(trained), train::make_dataset(finer)};
+  const evaluate::TimingClips clips{std::move(trained), run::make_dataset(finer)};
   const evaluate::TimingOptions options = timing_options(config);
   evaluate::require_intervals(*loaded.model, clips.trained->format());
   make_folder(out);

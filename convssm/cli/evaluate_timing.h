@@ -5,14 +5,14 @@
 #include <string>
 
 #include "convssm/data/dataset.h"
-#include "convssm/models/model_file.h"
-#include "convssm/train/config.h"
+#include "convssm/run/config.h"
+#include "convssm/run/model_file.h"
 
 namespace convssm::cli {
 
 // With `trained`, the dataset of the config. Writes timing.json, timing_rates.png and timing_dropped.png into the folder
 // `out` and prints the tables.
-void run_timing(const models::LoadedModel& loaded, const train::Config& config,
-                std::shared_ptr<const data::Dataset> trained, const std::string& out);
+void run_timing(const run::LoadedModel& loaded, const run::Config& config, std::shared_ptr<const data::Dataset> trained,
+                const std::string& out);
 
 }  // namespace convssm::cli

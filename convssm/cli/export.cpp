@@ -9,7 +9,7 @@
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/log.h"
 #include "convssm/report/model_card.h"
-#include "convssm/train/export.h"
+#include "convssm/run/export.h"
 
 namespace convssm::cli {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportCommand {
-  train::ExportOptions options;
+  run::ExportOptions options;
   std::string licence;
 };
 
@@ -25,7 +25,7 @@ double megabytes(const std::string& path) { return static_cast<double>(fs::file_
 
 void run(const ExportCommand& command) {
   const std::string& out = command.options.out;
-  train::Exported exported = train::export_run(command.options);
+  run::Exported exported = run::export_run(command.options);
   const std::string card = out + "/README.md";
   if (fs::exists(card)) {
     exported.notes.push_back(card + " was there and is kept; remove it to have it written anew");

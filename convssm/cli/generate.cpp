@@ -11,12 +11,12 @@
 #include "convssm/base/log.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
-#include "convssm/cli/core_changes.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/model_changes.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/state_file.h"
-#include "convssm/models/model_file.h"
+#include "convssm/run/model_file.h"
 
 namespace convssm::cli {
 namespace {
@@ -35,53 +35,78 @@ void check(const GenerateCommand& c) {
   require(c.batch >= 0, "--batch must be positive");
   require(c.engine == "plan" || c.engine == "eager", "--engine must be plan or eager");
   generate::parse_precision(c.precision);
+  require(c.samples > 0, "--samples must be positive");
+  require(c.samples == 1 || c.state.empty(),
+          "--samples needs --context: a saved state holds the random position of each of its futures");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
 }
 
-// What forecasts go on from: a saved state, or a recording and the actions after it.
+// What forecasts go on from: a saved state, or recordings and the actions after them. A row is one future: sample j of
+// clip i is row i * samples + j.
 struct Start {
   models::State state;
-  generate::Context context;
-  at::Tensor actions;  // [N,frames] of the future
-  int64_t clips = 1;
+  data::Clips context;  // the first frames of every row
+  at::Tensor actions;   // [rows,frames] or [rows,frames,A] of the future
+  models::Seeds seeds;
+  int64_t clips = 1, rows = 1;
 };
 
-Start make_start(const GenerateCommand& c, const models::LoadedModel& loaded, const data::FrameFormat& format) {
+// What the file does not say of the future is the masked action.
+void take_actions(Start& start, const at::Tensor& all, const GenerateCommand& c) {
+  if (!all.defined()) return;
+  const int64_t K = start.context.frames(), known = std::min(all.size(1), K + c.frames);
+  std::vector<int64_t> shape = all.sizes().vec();
+  shape[1] = K + c.frames;
+  at::Tensor padded = data::masked_like(at::empty(shape, all.options()));
+  padded.slice(1, 0, known).copy_(all.slice(1, 0, known));
+  padded = padded.repeat_interleave(c.samples, 0);
+  start.context.actions = padded.slice(1, 0, K);
+  start.actions = padded.slice(1, K);
+}
+
+Start make_start(const GenerateCommand& c, const run::LoadedModel& loaded) {
   Start start;
+  models::Forecaster& forecaster = models::forecaster_of(*loaded.model);
   if (!c.state.empty()) {
     start.state = generate::load_state(c.state, loaded.checksum);
-    start.clips = start.state.get("frame").size(0);
+    start.clips = start.rows = forecaster.clips_in(start.state);
     return start;
   }
-  start.context = generate::read_context(c.context, format, c.reading);
-  log_info("context: {}", start.context.description);
-  start.clips = start.context.video.size(0);
-  at::Tensor& actions = start.context.actions;
-  if (actions.defined()) {  // what the file does not say of the future is the masked action
-    const int64_t K = start.context.video.size(1), missing = std::max<int64_t>(K + c.frames - actions.size(1), 0);
-    start.actions = at::constant_pad_nd(actions, {0, missing}, -1).slice(1, K, K + c.frames);
-    actions = actions.slice(1, 0, K);
+  generate::Context context = generate::read_context(c.context, loaded.recipe.frames, c.reading);
+  log_info("context: {}", context.description);
+  if (c.samples > 1 && !forecaster.draws()) {
+    log_warning("this model draws no random numbers: the {} futures of a clip will be equal", c.samples);
+  }
+  start.clips = context.clips.batch();
+  start.rows = start.clips * c.samples;
+  start.context = data::repeat_rows(context.clips, c.samples);
+  take_actions(start, context.actions, c);
+  const int64_t first = std::max<int64_t>(c.reading.clip, 0);
+  for (int64_t row = 0; row < start.rows; ++row) {
+    start.seeds.push_back(generate::future_seed(c.seed, first + row / c.samples, row % c.samples));
   }
   return start;
 }
 
-at::Tensor clips_of(const at::Tensor& x, int64_t begin, int64_t end) {
-  return x.defined() ? x.slice(0, begin, end) : x;
-}
+at::Tensor rows_of(const at::Tensor& x, int64_t begin, int64_t end) { return x.defined() ? x.slice(0, begin, end) : x; }
 
-// Clips [begin,end), side by side.
-std::string result_path(const GenerateCommand& c, int64_t clips, int64_t clip) {
-  return clips == 1 ? c.out : generate::numbered_path(c.out, clip);
+// future.npy; future-3.npy of several clips or samples; future-3-0.npy of several samples of several clips.
+std::string result_path(const GenerateCommand& c, const Start& start, int64_t row) {
+  std::string path = c.out;
+  if (start.clips > 1) path = generate::numbered_path(path, row / c.samples);
+  if (c.samples > 1) path = generate::numbered_path(path, row % c.samples);
+  return path;
 }
 
 // Before the first frame of the first clip.
-void check_results_are_new(const GenerateCommand& c, int64_t clips) {
-  for (int64_t i = 0; i < clips && !c.force && !c.out.empty(); ++i) {
-    const std::string path = result_path(c, clips, i);
+void check_results_are_new(const GenerateCommand& c, const Start& start) {
+  for (int64_t i = 0; i < start.rows && !c.force && !c.out.empty(); ++i) {
+    const std::string path = result_path(c, start, i);
     if (std::filesystem::exists(path)) fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
   }
 }
 
+// Rows [begin,end), side by side.
 class Group {
  public:
   Group(const GenerateCommand& c, const Start& start, int64_t begin, int64_t end)
@@ -94,10 +119,11 @@ class Group {
     if (!c.state.empty()) {
       predictor.start(start_.state);
     } else {
-      predictor.start(clips_of(start_.context.video, begin_, end_), clips_of(start_.context.actions, begin_, end_));
+      predictor.start(data::rows_of(start_.context, begin_, end_),
+                      models::Seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_));
     }
     const Sinks sinks = c.out.empty() ? Sinks() : open_sinks(format);
-    auto result = generate::generate(predictor, clips_of(start_.actions, begin_, end_), c.frames, sinks, progress);
+    auto result = generate::generate(predictor, rows_of(start_.actions, begin_, end_), c.frames, sinks, progress);
     if (result.frames > 0) {
       for (const auto& sink : sinks) sink->close();
     }
@@ -107,11 +133,11 @@ class Group {
  private:
   Sinks open_sinks(const data::FrameFormat& format) const {
     const GenerateCommand& c = command_;
-    const int64_t before = c.with_context ? start_.context.video.size(1) : 0;
+    const int64_t before = c.with_context ? start_.context.frames() : 0;
     const int64_t scale = c.scale > 0 ? c.scale : data::friendly_scale(format.width);
     Sinks sinks;
     for (int64_t i = begin_; i < end_; ++i) {
-      sinks.push_back(generate::open_sink(result_path(c, start_.clips, i), format, {before + c.frames, c.fps, scale}));
+      sinks.push_back(generate::open_sink(result_path(c, start_, i), format, {before + c.frames, c.fps, scale}));
       for (int64_t k = 0; k < before; ++k) sinks.back()->write(start_.context.video[i][k]);
     }
     return sinks;
@@ -126,22 +152,22 @@ class Group {
 
 void run_generate(const GenerateCommand& c) {
   check(c);
-  models::LoadedModel loaded = models::load_model(c.model, c.step, core_changes(c.overrides));
-  const auto format = data::FrameFormat::from_json(loaded.recipe.frames);
+  const run::LoadedModel loaded = run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average});
+  const data::FrameFormat& format = loaded.recipe.frames;
   log_info("{} ({})", loaded.model->description(), loaded.path);
-  const Start start = make_start(c, loaded, format);
-  const int64_t batch = c.batch > 0 ? std::min(c.batch, start.clips) : start.clips;
-  if (batch < start.clips && !(c.save_state.empty() && c.state.empty())) {
-    fail(ErrorKind::usage, "a state holds all {} clips; leave --batch {} out or take single clips by --clip",
-         start.clips, c.batch);
+  const Start start = make_start(c, loaded);
+  const int64_t batch = c.batch > 0 ? std::min(c.batch, start.rows) : start.rows;
+  if (batch < start.rows && !(c.save_state.empty() && c.state.empty())) {
+    fail(ErrorKind::usage, "a state holds all {} futures; leave --batch {} out or take single clips by --clip",
+         start.rows, c.batch);
   }
-  check_results_are_new(c, start.clips);
+  check_results_are_new(c, start);
   const StopRequest stop;
-  Progress progress("generate", c.frames * ((start.clips + batch - 1) / batch));
+  Progress progress("generate", c.frames * ((start.rows + batch - 1) / batch));
   generate::GenerateResult result;
   int64_t before = 0;
-  for (int64_t i = 0; i < start.clips && !stop.asked() && !result.diverged; i += batch) {
-    const Group group(c, start, i, std::min(i + batch, start.clips));
+  for (int64_t i = 0; i < start.rows && !stop.asked() && !result.diverged; i += batch) {
+    const Group group(c, start, i, std::min(i + batch, start.rows));
     result = group.run(*loaded.model, format, [&](int64_t done) {
       progress.update(before + done, "frames");
       return !stop.asked();
@@ -150,7 +176,7 @@ void run_generate(const GenerateCommand& c) {
   }
   progress.finish();
   if (!c.out.empty())
-    log_info("{} frames: {}", result.frames, result_path(c, start.clips, 0) + (start.clips == 1 ? "" : " ..."));
+    log_info("{} frames: {}", result.frames, result_path(c, start, 0) + (start.rows == 1 ? "" : " ..."));
   if (!c.save_state.empty() && !result.diverged) {
     generate::save_state(c.save_state, result.state, loaded.checksum);
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
@@ -173,6 +199,8 @@ void add_generate(CLI::App& app) {
   command->add_option("--layout", c->reading.layout, "Letters such as THWC; by default guessed");
   command->add_option("--state", c->state, "Saved state to go on from instead of a recording");
   command->add_option("--frames", c->frames, "Frames to generate")->capture_default_str();
+  command->add_option("--samples", c->samples, "Futures of each clip, for models that draw")->capture_default_str();
+  command->add_option("--seed", c->seed, "Of the futures: the same seed gives the same ones")->capture_default_str();
   command->add_option("--out", c->out, "Result: .npy, .npz, .gif, .mp4, or .png for a strip");
   command->add_flag("--with-context", c->with_context, "The result begins with the context");
   command->add_option("--save-state", c->save_state, "Save the state after the last frame");
@@ -182,6 +210,8 @@ void add_generate(CLI::App& app) {
   command->add_option("--precision", c->precision, "float32, or int8: faster, see docs/design.md")
       ->capture_default_str();
   command->add_option("--engine", c->engine, "plan, or eager to compare")->group("");
+  command->add_flag("--without-average", c->without_average,
+                    "The weights as they were trained, where training kept a running average (train.ema)");
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
   command->add_option("overrides", c->overrides, "model.core.window=N or model.core.recompute=true (Transformer)");
   command->add_flag("--force", c->force, "Replace an existing result");

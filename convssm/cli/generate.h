@@ -15,11 +15,14 @@ struct GenerateCommand {
   std::string context, state, out, save_state;
   generate::ContextOptions reading;
   int64_t frames = 100;
+  int64_t samples = 1;        // futures of each clip
+  uint64_t seed = 1;          // of the futures
   bool with_context = false;  // the file begins with the context
   double fps = 10;
   int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels
   bool force = false;
-  int64_t batch = 0;  // clips side by side; 0: all
+  bool without_average = false;  // the weights as trained
+  int64_t batch = 0;             // clips side by side; 0: all
   std::string precision = "float32", engine = "plan";
   std::vector<std::string> overrides;  // model.core.window=100
 };

@@ -11,7 +11,7 @@
 #include "convssm/io/yaml.h"
 #include "convssm/models/flops.h"
 #include "convssm/models/registry.h"
-#include "convssm/train/config.h"
+#include "convssm/run/config.h"
 
 namespace convssm::cli {
 namespace {
@@ -28,14 +28,14 @@ void list_all() {
 
 // GFLOPs: of one more frame, forward; for attention the first frames, it grows with those seen.
 void print_sizes(const std::vector<std::string>& configs) {
-  fmt::print("{:>13} {:>13}  {:<12} {}\n", "parameters", "GFLOPs/frame", "core", "config");
+  fmt::print("{:>13} {:>13}  {:<12} {}\n", "parameters", "GFLOPs/frame", "model", "config");
   for (const std::string& path : configs) {
-    const auto config = train::Config::from_json(io::read_yaml(path));
-    const auto format = train::make_dataset(config)->format();
-    const auto model = train::make_model(config, format);
-    const auto flops = models::flops_per_frame(*model, {format.channels, format.height, format.width});
+    const auto config = run::Config::from_json(io::read_yaml(path));
+    const auto format = run::make_dataset(config)->format();
+    const auto model = run::make_model(config, format);
+    const auto flops = models::flops_per_frame(*model, format);
     fmt::print("{:>13} {:>13.3f}  {:<12} {}\n", fmt::group_digits(models::parameter_count(*model)),
-               1e-9 * static_cast<double>(flops), config.model.at("core").value("name", "?"), path);
+               1e-9 * static_cast<double>(flops), model->label(), path);
     std::fflush(stdout);
   }
 }

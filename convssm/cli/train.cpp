@@ -11,13 +11,13 @@
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
 #include "convssm/report/report.h"
-#include "convssm/train/trainer.h"
+#include "convssm/run/training_run.h"
 
 namespace convssm::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using train::Config;
+using run::Config;
 
 Config parse(nlohmann::json json, const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides) io::set_override(json, assignment);
@@ -28,8 +28,8 @@ Config parse(nlohmann::json json, const std::vector<std::string>& overrides) {
 
 // A run goes on with the config it began with; what has changed and may is said.
 void check_changes(const Config& before, const Config& now) {
-  for (const std::string& change : train::differences(before.to_json(), now.to_json())) {
-    if (!train::may_change(change)) {
+  for (const std::string& change : run::differences(before.to_json(), now.to_json())) {
+    if (!run::may_change(change)) {
       fail(ErrorKind::usage, "the run cannot go on with another model or other data: {}. Train a new run (--run)",
            change);
     }
@@ -51,19 +51,19 @@ Config choose_config(const TrainCommand& command, const std::string& run) {
 }  // namespace
 
 int run_train(const TrainCommand& command) {
-  std::string run = command.run;
-  if (run.empty() && !command.config.empty()) run = "runs/" + fs::path(command.config).stem().string();
-  if (run.empty()) fail(ErrorKind::usage, "give a config to train, or --run DIR --resume to go on with a run");
-  const Config config = choose_config(command, run);
-  train::RunFolder folder(run);
-  train::Trainer trainer(config, folder, command.resume, [&] { report::write_report(run); });
-  log_info("run folder: {} (report.html shows it in a browser)", run);
+  std::string path = command.run;
+  if (path.empty() && !command.config.empty()) path = "runs/" + fs::path(command.config).stem().string();
+  if (path.empty()) fail(ErrorKind::usage, "give a config to train, or --run DIR --resume to go on with a run");
+  const Config config = choose_config(command, path);
+  run::RunFolder folder(path);
+  run::TrainingRun training(config, folder, command.resume, [&] { report::write_report(path); });
+  log_info("run folder: {} (report.html shows it in a browser)", path);
   const StopRequest stop;
-  if (trainer.run(stop) == train::Outcome::finished) {
-    log_info("finished: {}/report.html", run);
+  if (training.run(stop) == train::Outcome::finished) {
+    log_info("finished: {}/report.html", path);
     return 0;
   }
-  log_info("stopped at step {} and saved; go on with: convssm train --run {} --resume", trainer.step(), run);
+  log_info("stopped at step {} and saved; go on with: convssm train --run {} --resume", training.step(), path);
   return stop.exit_code();
 }
 

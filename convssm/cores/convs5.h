@@ -94,6 +94,7 @@ class ConvS5Impl : public Core {
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
   bool has_plan() const override { return true; }
   nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x) override;
+  bool draws_noise() const override { return options_.wrapper.dropout > 0; }
   const ConvS5Options& options() const { return options_; }
   void train(bool on = true) override;
 

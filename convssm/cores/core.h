@@ -39,6 +39,9 @@ class Core : public torch::nn::Module {
   // Whether the state, and with it the cost of a step, stays the same however long the sequence grows.
   virtual bool constant_state() const { return true; }
 
+  // Whether a forward in training mode draws random numbers (dropout): running it twice then gives two results.
+  virtual bool draws_noise() const { return false; }
+
   // Bytes that a forward with gradients keeps for each pair of frames of a sample, beside what it keeps for each frame:
   // at most pair_bytes() L^2. Zero for cores whose memory grows linearly.
   virtual double pair_bytes() const { return 0; }

@@ -36,6 +36,7 @@ class WithCore : public FrameCore {
   int64_t in_channels() const override { return input_.channels; }
   bool constant_state() const override { return core_->constant_state(); }
   double pair_bytes() const override { return core_->pair_bytes(); }
+  bool draws_noise() const override { return core_->draws_noise(); }
 
  protected:
   FrameShape input_;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
@@ -20,10 +21,8 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
   return std::make_shared<Impl>(Options::from_json(options));
 }
 
-}  // namespace
-
-const std::vector<CoreInfo>& all_cores() {
-  static const std::vector<CoreInfo> table{
+std::vector<CoreInfo>& table() {
+  static std::vector<CoreInfo> cores{
       {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
        make<ConvS5Impl, ConvS5Options>},
       {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>},
@@ -34,7 +33,18 @@ const std::vector<CoreInfo>& all_cores() {
       {"performer", "attention by random features (FAVOR+), with a state of fixed size", true, true,
        make<PerformerImpl, PerformerOptions>},
   };
-  return table;
+  return cores;
+}
+
+}  // namespace
+
+const std::vector<CoreInfo>& all_cores() { return table(); }
+
+void register_core(CoreInfo info) {
+  for (const CoreInfo& core : table()) {
+    if (core.name == info.name) fail(ErrorKind::usage, "[register_core] there is a core '{}' already", info.name);
+  }
+  table().push_back(std::move(info));
 }
 
 const CoreInfo& find_core(const std::string& name) {

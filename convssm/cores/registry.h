@@ -1,6 +1,7 @@
-// All cores by name. A new core adds one line to the table in registry.cpp.
+// All cores by name. A new core adds one line to the table in registry.cpp, or register_core in a program of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,14 +12,17 @@
 namespace convssm::cores {
 
 struct CoreInfo {
-  const char* name;
-  const char* summary;
+  std::string name;
+  std::string summary;
   bool on_tokens;    // takes tokens [L,B,C] instead of frames: frame_core.h puts an adaptor around it
   bool many_tokens;  // and any number of them per frame, [L,B,C,h,w], told by its option `tokens`
-  std::shared_ptr<Core> (*make)(const nlohmann::json& options);
+  std::function<std::shared_ptr<Core>(const nlohmann::json& options)> make;
 };
 
 const std::vector<CoreInfo>& all_cores();
+
+// Adds a core of the caller's own; Error(usage) if the name is taken. References from find_core end with it.
+void register_core(CoreInfo info);
 
 // The one of this name; an unknown name is an error that names the nearest.
 const CoreInfo& find_core(const std::string& name);

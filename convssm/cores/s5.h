@@ -53,6 +53,7 @@ class S5Impl : public Core {
  public:
   explicit S5Impl(const S5Options& options);
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
+  bool draws_noise() const override { return options_.wrapper.dropout > 0; }
   const S5Options& options() const { return options_; }
   void train(bool on = true) override;
 

@@ -1,3 +1,5 @@
+// The first thread that wants an array leaves a future in the list and loads it; the others wait for the future, outside
+// of the lock.
 #include "convssm/data/array_cache.h"
 
 #include <algorithm>
@@ -7,11 +9,11 @@
 namespace convssm::data {
 namespace {
 
-io::Array part_of(const io::Array& whole, uint64_t first, uint64_t count) {
-  io::Array part(whole.dtype(), {static_cast<int64_t>(count)});
+io::Array chunk_of(const io::Array& whole, uint64_t first, uint64_t count) {
+  io::Array chunk(whole.dtype(), {static_cast<int64_t>(count)});
   const size_t size = io::dtype_size(whole.dtype());
-  std::ranges::copy(whole.bytes().subspan(first * size, count * size), part.bytes().begin());
-  return part;
+  std::ranges::copy(whole.bytes().subspan(first * size, count * size), chunk.bytes().begin());
+  return chunk;
 }
 
 }  // namespace
@@ -20,32 +22,37 @@ io::Array ArrayCache::read(const std::string& path, const std::string& key, uint
   const io::ArrayFile file(path, key);
   if (!file.whole_only()) return file.read(first, count);
   const auto bytes = io::checked_byte_count(file.info().shape, io::dtype_size(file.info().dtype));
-  return part_of(whole(path, key, bytes.value_or(0)).get(), first, count);
+  return chunk_of(whole(path, key, bytes.value_or(0), [&file] { return file.read(); }), first, count);
 }
 
-std::shared_future<io::Array> ArrayCache::whole(const std::string& path, const std::string& key, uint64_t bytes) {
+io::Array ArrayCache::whole(const std::string& path, const std::string& key, uint64_t bytes,
+                            const std::function<io::Array()>& load) {
   std::promise<io::Array> promise;
   std::shared_future<io::Array> future;
+  bool found = true;
   {
     const std::lock_guard lock(mutex_);
     const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
-    const auto found = std::ranges::find_if(entries_, same);
-    if (found != entries_.end()) {
-      entries_.splice(entries_.begin(), entries_, found);
-      return found->array;
+    const auto entry = std::ranges::find_if(entries_, same);
+    if (entry != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, entry);
+      future = entry->array;
+    } else {
+      found = false;
+      future = promise.get_future().share();
+      entries_.push_front({path, key, bytes, future});
+      uint64_t sum = bytes;
+      const auto too_much = [&](const Entry& other) { return (sum += other.bytes) > limit_; };
+      entries_.erase(std::find_if(std::next(entries_.begin()), entries_.end(), too_much), entries_.end());
     }
-    future = promise.get_future().share();
-    entries_.push_front({path, key, bytes, future});
-    uint64_t sum = bytes;
-    const auto too_much = [&](const Entry& entry) { return (sum += entry.bytes) > limit_; };
-    entries_.erase(std::find_if(std::next(entries_.begin()), entries_.end(), too_much), entries_.end());
   }
+  if (found) return future.get();
   try {
-    promise.set_value(io::ArrayFile(path, key).read());
+    promise.set_value(load());
   } catch (...) {
     promise.set_exception(std::current_exception());
   }
-  return future;
+  return future.get();
 }
 
 uint64_t ArrayCache::bytes() const {

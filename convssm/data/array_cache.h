@@ -1,8 +1,9 @@
-// Parts of arrays in files. Arrays that can only be read whole (compressed ones) are kept for a while, the most recently
+// Chunks of arrays in files. Arrays that can only be read whole (compressed ones) are kept for a while, the most recently
 // used ones up to a limit of memory, so that the many clips of one file do not each unpack it again.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <list>
 #include <mutex>
@@ -20,6 +21,10 @@ class ArrayCache {
   // them want is unpacked once.
   io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count);
 
+  // A whole array of `bytes` bytes, which `load` reads unless it is kept.
+  io::Array whole(const std::string& path, const std::string& key, uint64_t bytes,
+                  const std::function<io::Array()>& load);
+
   uint64_t bytes() const;  // kept now; more than the limit only by the newest array
 
  private:
@@ -28,8 +33,6 @@ class ArrayCache {
     uint64_t bytes;
     std::shared_future<io::Array> array;
   };
-
-  std::shared_future<io::Array> whole(const std::string& path, const std::string& key, uint64_t bytes);
 
   uint64_t limit_;
   mutable std::mutex mutex_;

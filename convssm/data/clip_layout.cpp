@@ -1,3 +1,5 @@
+// The rules of guessing, one function for each number of dimensions. A wrong guess would train on nonsense without an error,
+// so every guess carries its reason, and what cannot be told is asked for.
 #include "convssm/data/clip_layout.h"
 
 #include <algorithm>

@@ -8,12 +8,10 @@
 
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "convssm/data/clip_file.h"
-#include "convssm/io/array_stream.h"
+#include "convssm/data/recording.h"
 
 namespace convssm::data {
 
@@ -30,8 +28,8 @@ class ClipReader {
   ClipReader(const std::string& path, const ClipReaderOptions& options);
 
   int64_t clips() const { return clips_; }
-  const ClipFile& shape() const { return first_; }  // frames, channels, height, width: the same of all clips
-  bool bytes() const { return bytes_; }             // clips are uint8, otherwise float32 in [0,1]
+  const RecordingInfo& shape() const { return first_; }  // frames, channels, height, width: the same of all clips
+  bool bytes() const { return bytes_; }                  // clips are uint8, otherwise float32 in [0,1]
   bool is_folder() const;
   const std::vector<std::string>& files() const { return names_; }
   const std::vector<int64_t>& clips_of_files() const { return counts_; }
@@ -40,8 +38,6 @@ class ClipReader {
   at::Tensor next();
 
  private:
-  std::string path_of(const std::string& name) const;
-  ClipFile describe(const std::string& name) const;
   void open(size_t index);
   at::Tensor read_clip();
 
@@ -49,14 +45,13 @@ class ClipReader {
   ClipReaderOptions options_;
   std::vector<std::string> names_;  // of the files, relative to the folder
   std::vector<int64_t> counts_;     // clips of each
-  ClipFile first_, file_;           // `file_` is the one being read
+  RecordingInfo first_;
   int64_t clips_ = 0;
   bool bytes_ = false;
 
-  size_t index_ = 0;
+  size_t index_ = 0;  // of the file being read
   int64_t row_ = 0;
-  std::optional<io::ArrayStream> array_;
-  io::Array animation_;
+  std::unique_ptr<Recording> recording_;
 };
 
 }  // namespace convssm::data

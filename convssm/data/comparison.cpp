@@ -1,3 +1,4 @@
+// A GIF is written frame by frame, so that a table of long videos needs the memory of one picture.
 #include "convssm/data/comparison.h"
 
 #include <ATen/ATen.h>

@@ -18,7 +18,7 @@ struct Comparison {
 };
 
 // A row of truth and a row of forecast for each of the clips `first` .. `first + count - 1`, at up to `frames` moments
-// spread over the generated part.
+// spread over the generated frames.
 io::Image comparison_strip(const Comparison& clips, size_t first, size_t count, int64_t frames);
 
 // All frames as a GIF, up to `count` clips side by side.

@@ -1,3 +1,4 @@
+// The digits as strokes in the unit square, in the styles that people write them in.
 #include "convssm/data/digit_shapes.h"
 
 #include <array>

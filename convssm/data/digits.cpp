@@ -1,3 +1,4 @@
+// Digits of IDX files, and the filter that resizes a digit. The whole file is kept: MNIST has 47 MB.
 #include "convssm/data/digits.h"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ io::Array read_labels(const std::string& path, int64_t count) {
 }
 
 // A range of images of one file.
-struct Part {
-  Part(const io::Array& all, const io::Array& all_labels, uint64_t first_index, uint64_t number)
+struct ImageRange {
+  ImageRange(const io::Array& all, const io::Array& all_labels, uint64_t first_index, uint64_t number)
       : images(all), labels(all_labels), first(first_index), count(number) {}
 
   Digit digit(uint64_t index) const {
@@ -48,22 +49,24 @@ struct Part {
 
 class IdxSource : public DigitSource {
  public:
-  IdxSource(Part train, Part test, std::string text)
-      : train_(std::move(train)), test_(std::move(test)), text_(std::move(text)) {}
+  IdxSource(ImageRange train, ImageRange valid, ImageRange test, std::string text)
+      : train_(std::move(train)), valid_(std::move(valid)), test_(std::move(test)), text_(std::move(text)) {}
 
-  uint64_t count(Split split) const override { return part(split).count; }
+  uint64_t count(Split split) const override { return of(split).count; }
 
   Digit digit(Split split, uint64_t index) const override {
     if (index >= count(split)) fail(ErrorKind::usage, "[digits] there are {} digits, got {}", count(split), index);
-    return part(split).digit(index);
+    return of(split).digit(index);
   }
 
   std::string summary() const override { return text_; }
 
  private:
-  const Part& part(Split split) const { return split == Split::train ? train_ : test_; }
+  const ImageRange& of(Split split) const {
+    return split == Split::train ? train_ : split == Split::valid ? valid_ : test_;
+  }
 
-  Part train_, test_;
+  ImageRange train_, valid_, test_;
   std::string text_;
 };
 
@@ -92,22 +95,32 @@ std::unique_ptr<DigitSource> idx_digits(const IdxDigits& files) {
   const io::Array images = read_images(files.images);
   const io::Array labels = read_labels(files.labels, images.shape()[0]);
   const auto count = static_cast<uint64_t>(images.shape()[0]);
-  const Part all(images, labels, 0, count);
   if (files.mix_splits) {
-    return std::make_unique<IdxSource>(all, all, fmt::format("{} digits of {} for both splits", count, files.images));
+    const ImageRange all(images, labels, 0, count);
+    return std::make_unique<IdxSource>(all, all, all,
+                                       fmt::format("{} digits of {} for all splits", count, files.images));
   }
-  if (files.test_images.empty()) {
-    if (count < 2) fail(ErrorKind::data, "[digits] '{}' holds one image, two splits need two", files.images);
-    const uint64_t kept = std::max<uint64_t>(1, count / 6), train = count - kept;
+  const bool test_is_apart = !files.test_images.empty();
+  if (count < (test_is_apart ? 2 : 3)) {
+    fail(ErrorKind::data, "[digits] '{}' holds {} images: {} needs one each", files.images, count,
+         test_is_apart ? "training and validation" : "training, validation and testing");
+  }
+  const uint64_t for_test = test_is_apart ? 0 : std::max<uint64_t>(1, count / 6);
+  const uint64_t for_valid = std::max<uint64_t>(1, count / 12), train = count - for_test - for_valid;
+  const ImageRange train_images(images, labels, 0, train), valid_images(images, labels, train, for_valid);
+  if (!test_is_apart) {
     return std::make_unique<IdxSource>(
-        Part(images, labels, 0, train), Part(images, labels, train, kept),
-        fmt::format("{} digits of {} for training, its last sixth ({}) for testing", train, files.images, kept));
+        train_images, valid_images, ImageRange(images, labels, train + for_valid, for_test),
+        fmt::format("{} digits of {} for training, the twelfth after them ({}) for validation, the last sixth ({}) for "
+                    "testing",
+                    train, files.images, for_valid, for_test));
   }
   const io::Array test = read_images(files.test_images);
   const auto test_count = static_cast<uint64_t>(test.shape()[0]);
-  return std::make_unique<IdxSource>(all, Part(test, read_labels(files.test_labels, test.shape()[0]), 0, test_count),
-                                     fmt::format("{} digits of {} for training, {} of {} for testing", count,
-                                                 files.images, test_count, files.test_images));
+  return std::make_unique<IdxSource>(
+      train_images, valid_images, ImageRange(test, read_labels(files.test_labels, test.shape()[0]), 0, test_count),
+      fmt::format("{} digits of {} for training, its last twelfth ({}) for validation, {} of {} for testing", train,
+                  files.images, for_valid, test_count, files.test_images));
 }
 
 Digit resize(const Digit& digit, int64_t size) {

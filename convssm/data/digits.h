@@ -1,5 +1,5 @@
 // Where the digits of moving-mnist come from: drawn by this program, so that nothing has to be downloaded, or read from
-// files in the format of MNIST. Either way 0 is paper, 255 is ink, and the train and test digits are disjoint.
+// files in the format of MNIST. In both 0 is paper, 255 is ink, and the digits of the splits are disjoint.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ std::unique_ptr<DigitSource> drawn_digits(uint64_t seed);
 
 struct IdxDigits {
   std::string images, labels;            // "" for no labels
-  std::string test_images, test_labels;  // "": the last sixth of `images` is kept for the test split
-  bool mix_splits = false;               // both splits draw from all of `images`
+  std::string test_images, test_labels;  // "": the last sixth of `images` is for testing
+  bool mix_splits = false;               // all splits draw from all of `images`
 };
 
-// Images [n, s, s] u8 of IDX files.
+// Images [n, s, s] u8 of IDX files. Of what is not for testing the last twelfth of the file is for validation.
 std::unique_ptr<DigitSource> idx_digits(const IdxDigits& files);
 
 // The digit at another size, by an antialiased linear filter.

@@ -1,5 +1,5 @@
 // A hand is a set of habits (style, slant, width, thickness, ...) drawn once, and a small tremor of its own for every
-// point of every stroke. Hands of the two splits come from different streams.
+// point of every stroke. The hands of each split come from a stream of their own.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,7 +13,7 @@
 namespace convssm::data {
 namespace {
 
-constexpr uint64_t train_hands = 6000, test_hands = 1000;
+constexpr uint64_t train_hands = 6000, valid_hands = 500, test_hands = 1000;
 constexpr int64_t image_size = 28;
 constexpr double box = 20;  // the digit with its ink fits into a box of this size
 
@@ -78,12 +78,12 @@ void fit(Shape& shape, const Hand& hand) {
 
 Canvas ink(const Shape& shape, const Hand& hand) {
   Canvas canvas(image_size);
-  double way = 0;  // pressure comes and goes along the way of the pen
-  const auto radius = [&] { return hand.radius * (1 + hand.pressure * std::sin(0.35 * way + hand.pressure_phase)); };
+  double length = 0;  // of the line so far; pressure comes and goes along it
+  const auto radius = [&] { return hand.radius * (1 + hand.pressure * std::sin(0.35 * length + hand.pressure_phase)); };
   for (const Stroke& stroke : shape) {
     for (size_t i = 0; i + 1 < stroke.size(); ++i) {
       const double before = radius();
-      way += std::hypot(stroke[i + 1].x - stroke[i].x, stroke[i + 1].y - stroke[i].y);
+      length += std::hypot(stroke[i + 1].x - stroke[i].x, stroke[i + 1].y - stroke[i].y);
       draw_line(canvas, stroke[i], stroke[i + 1], before, radius());
     }
   }
@@ -118,12 +118,14 @@ class DrawnDigits : public DigitSource {
  public:
   explicit DrawnDigits(uint64_t seed) : seed_(seed) {}
 
-  uint64_t count(Split split) const override { return 10 * (split == Split::train ? train_hands : test_hands); }
+  uint64_t count(Split split) const override {
+    return 10 * (split == Split::train ? train_hands : split == Split::valid ? valid_hands : test_hands);
+  }
 
   Digit digit(Split split, uint64_t index) const override {
     if (index >= count(split))
       fail(ErrorKind::usage, "[drawn_digits] there are {} digits, got {}", count(split), index);
-    Stream stream(seed_, split == Split::train ? "drawn digits: train" : "drawn digits: test", index);
+    Stream stream(seed_, fmt::format("drawn digits: {}", name(split)), index);
     const int label = static_cast<int>(index % 10);
     const auto& styles = digit_styles(label);
     const Hand hand(stream);
@@ -137,7 +139,8 @@ class DrawnDigits : public DigitSource {
   }
 
   std::string summary() const override {
-    return fmt::format("drawn digits: {} hands for training, {} others for testing", train_hands, test_hands);
+    return fmt::format("drawn digits: {} hands for training, {} others for validation, {} for testing", train_hands,
+                       valid_hands, test_hands);
   }
 
  private:

@@ -1,3 +1,4 @@
+// Reads every file once: what is found here is what training would find, only that the first problem does not end it.
 #include "convssm/data/inspect.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/idx.h"
@@ -15,10 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_idx(const std::string& path) {
-  const std::string name = fs::path(path).filename().string();
-  return !fs::is_directory(path) && !name.ends_with(".npy") && !name.ends_with(".npz");
-}
+bool is_idx(const std::string& path) { return !fs::is_directory(path) && recording_kind(path).empty(); }
 
 ArraySummary summary_of(const std::string& name, const io::ArrayInfo& info) {
   return {name, std::string(io::dtype_name(info.dtype)), io::shape_text(info.shape)};
@@ -32,25 +31,39 @@ io::Array read_idx(const std::string& path) {
   try {
     return io::read_idx(path);
   } catch (const FormatError& error) {
-    fail(ErrorKind::data, "{}; a file that is not .npy or .npz must be IDX", error.what());
+    fail(ErrorKind::data, "{}; a file that is none of {} must be IDX", error.what(), recording_endings());
   }
+}
+
+io::Array reshaped(const io::Array& array, const std::vector<int64_t>& shape) {
+  io::Array copy(array.dtype(), shape);
+  std::ranges::copy(array.bytes(), copy.bytes().begin());
+  return copy;
 }
 
 void inspect_idx(Inspection& found) {
   const io::Array array = read_idx(found.path);
   found.arrays.push_back(summary_of("", {array.dtype(), array.shape()}));
-  found.values = extremes(array);
+  const std::vector<int64_t> flat{1, 1, 1, static_cast<int64_t>(array.element_count())};
+  found.values = channel_extremes(reshaped(array, flat))[0];
   found.yaml = fmt::format("data:\n  name: moving-mnist\n  images: {}\n", yaml_text(found.path));
 }
 
-// The values that the dataset would map to -1 and 1, or those found if it would ask for them.
+// One number, or a list with one for each channel.
+std::string numbers_yaml(const std::vector<Extremes>& channels, double Extremes::*end) {
+  std::vector<double> values;
+  for (const Extremes& channel : channels) values.push_back(channel.*end);
+  return values.size() == 1 ? fmt::format("{}", values[0]) : fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+// Nothing if the dataset finds the values that become -1 and 1 itself, otherwise those that are there.
 std::string range_yaml(const Inspection& found) {
   try {
-    usual_range(found.files, found.values);
+    usual_range(found.files[0].dtype, found.values);
     return "";
   } catch (const Error&) {
     return fmt::format("  low: {}   # the values found; choose what should become -1 and 1\n  high: {}\n",
-                       found.values.low, found.values.high);
+                       numbers_yaml(found.channels, &Extremes::low), numbers_yaml(found.channels, &Extremes::high));
   }
 }
 
@@ -61,28 +74,55 @@ std::string folder_yaml(const Inspection& found, const std::string& key, const s
   return yaml + range_yaml(found);
 }
 
+void list_arrays(Inspection& found, const std::string& path) {
+  for (const auto& array : io::array_names(path)) {
+    found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
+  }
+}
+
+void add_file(Inspection& found, const RecordingInfo& info) {
+  if (!found.files.empty()) check_fit(found.files[0], info);
+  found.channels.resize(static_cast<size_t>(info.channels));
+  const auto values = recording_extremes(info);
+  for (size_t c = 0; c < values.size(); ++c) {
+    found.channels[c].add(values[c]);
+    found.values.add(values[c]);
+  }
+  found.clips += static_cast<uint64_t>(info.clips);
+  found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
+  found.longest = std::max(found.longest, info.frames);
+  found.files.push_back(info);
+}
+
 void inspect_files(Inspection& found, const std::string& key, const std::string& layout) {
-  const FoundFiles files = find_clip_files(found.path);
-  if (files.names.empty()) fail(ErrorKind::data, "[folder] '{}' holds no .npy or .npz files", found.path);
+  const FoundFiles files = find_recordings(found.path, Kinds::one);
+  if (files.names.empty()) {
+    fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files)", found.path, recording_endings());
+  }
   for (const std::string& name : files.names) {
-    const std::string path = fs::is_directory(found.path) ? (fs::path(found.path) / name).string() : found.path;
-    if (found.arrays.empty()) {
-      for (const auto& array : io::array_names(path)) {
-        found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
-      }
-    }
-    const ClipFile file = describe_clip_file(path, name, key, layout);
-    if (!found.files.empty()) check_fit(found.files[0], file);
-    found.values.add(file_extremes(file));
-    found.clips += static_cast<uint64_t>(file.clips);
-    found.shortest = found.files.empty() ? file.frames : std::min(found.shortest, file.frames);
-    found.longest = std::max(found.longest, file.frames);
-    found.files.push_back(file);
+    const std::string path = recording_path(found.path, name);
+    const bool is_array = recording_kind(path) == "array";
+    if (is_array && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
+    const RecordingInfo info = open_recording(path, {.key = key, .layout = layout, .name = name})->info();
+    if (found.arrays.empty()) found.arrays.push_back(summary_of("", {info.dtype, info.shape}));
+    add_file(found, info);
   }
   if (found.values.nan + found.values.infinite > 0) {
     found.problem = "pixels that are NaN or infinite are refused in training; clean the files";
   }
   found.yaml = folder_yaml(found, key, layout);
+}
+
+// Bytes as they are. Other values by what was found: three channels together, because they are colours, others each
+// by its own.
+PixelRanges shown_ranges(const Inspection& found) {
+  PixelRanges ranges{{}, true};
+  for (const Extremes& own : found.channels) {
+    const Extremes& values = found.channels.size() == 3 ? found.values : own;
+    const bool bytes = found.files[0].dtype == io::DType::u8 || values.high <= values.low;
+    ranges.channels.push_back(bytes ? Channel{} : Channel{"", values.low, values.high});
+  }
+  return ranges;
 }
 
 }  // namespace
@@ -103,20 +143,21 @@ Inspection inspect(const std::string& path, const std::string& key, const std::s
 
 io::Image frame_strip(const Inspection& found, int64_t count) {
   if (found.files.empty()) fail(ErrorKind::data, "[data] '{}' has no clip to draw", found.path);
-  const ClipFile& file = found.files[0];
+  const RecordingInfo& file = found.files[0];
   const int64_t frames = std::min(count, file.frames), H = file.height, W = file.width;
   const int64_t zoom = std::max<int64_t>(1, 64 / std::max(H, W)), gap = 2, channels = file.channels == 3 ? 3 : 1;
   const int64_t width = frames * (W * zoom + gap) - gap;
   io::Image image{width, H * zoom, channels,
                   std::vector<uint8_t>(static_cast<size_t>(width * H * zoom * channels), 128)};
-  const bool bytes = file.info.dtype == io::DType::u8 || found.values.high <= found.values.low;
-  const PixelRange range{bytes ? 0 : found.values.low, bytes ? 255 : found.values.high, true};
-  const io::ArrayFile array(file.path, file.key);
+  const PixelRanges ranges = shown_ranges(found);
+  const bool is_array = file.kind == "array";
+  const auto recording = open_recording(
+      file.path,
+      {.key = file.key, .layout = is_array ? file.layout.letters : "", .access = Access::in_order, .actions = false});
   std::vector<float> pixels(file.frame_elements());
   for (int64_t i = 0; i < frames; ++i) {
     const int64_t frame = frames == 1 ? 0 : i * (file.frames - 1) / (frames - 1);
-    const auto first = static_cast<uint64_t>(frame) * file.frame_elements();
-    to_pixels(file, 0, frame, array.read(first, file.frame_elements()), range, pixels.data());
+    recording->read_pixels(0, frame, 1, ranges, pixels.data());
     for (int64_t p = 0; p < H * zoom * W * zoom * channels; ++p) {
       const int64_t c = p % channels, x = p / channels % (W * zoom), y = p / channels / (W * zoom);
       const double value = pixels[static_cast<size_t>((c * H + y / zoom) * W + x / zoom)];

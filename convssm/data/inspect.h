@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "convssm/data/clip_file.h"
 #include "convssm/data/pixels.h"
+#include "convssm/data/recording.h"
 #include "convssm/io/png.h"
 
 namespace convssm::data {
@@ -18,10 +18,11 @@ struct ArraySummary {
 struct Inspection {
   std::string path;
   std::vector<ArraySummary> arrays;  // of the first file
-  std::vector<ClipFile> files;       // empty if `problem` says why
+  std::vector<RecordingInfo> files;  // empty if `problem` says why
   uint64_t clips = 0;
   int64_t shortest = 0, longest = 0;  // frames
   Extremes values;                    // over all files
+  std::vector<Extremes> channels;     // of each channel
   std::string yaml;                   // the section `data:` that reads it
   std::string problem;                // why it cannot be read, or ""
 };
@@ -32,8 +33,8 @@ Inspection inspect(const std::string& path, const std::string& key, const std::s
 std::vector<std::string> inspection_lines(const Inspection& found);
 nlohmann::json inspection_json(const Inspection& found);
 
-// Up to `count` frames of the first clip side by side, evenly chosen, small ones enlarged. Values low to high are black
-// to white; the first channel alone unless there are three.
+// Up to `count` frames of the first clip side by side, evenly chosen, small ones enlarged. The least to the largest
+// value found is black to white, of bytes 0 to 255; the first channel alone unless there are three.
 io::Image frame_strip(const Inspection& found, int64_t count);
 
 }  // namespace convssm::data

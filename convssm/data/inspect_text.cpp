@@ -18,7 +18,7 @@ std::string array_line(const ArraySummary& array) {
 }
 
 void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
-  const ClipFile& first = found.files[0];
+  const RecordingInfo& first = found.files[0];
   const std::string frames = found.shortest == found.longest ? fmt::format("{}", found.longest)
                                                              : fmt::format("{} to {}", found.shortest, found.longest);
   lines.push_back(fmt::format("{:<10} {}: {}", "layout", first.layout.letters, first.layout.reason));
@@ -26,7 +26,10 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
       fmt::format("{:<10} {} of {} frames in {}", "clips", found.clips, frames, plural(found.files.size(), "file")));
   lines.push_back(fmt::format("{:<10} {}x{} (height x width), {}", "frames", first.height, first.width,
                               plural(static_cast<uint64_t>(first.channels), "channel")));
-  lines.push_back(fmt::format("{:<10} {}", "actions", first.has_actions ? "one per frame" : "none"));
+  const std::string actions = first.action_values > 0 ? fmt::format("{} numbers per frame", first.action_values)
+                              : first.has_actions     ? "one per frame"
+                                                      : "none";
+  lines.push_back(fmt::format("{:<10} {}", "actions", actions));
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ nlohmann::json inspection_json(const Inspection& found) {
                       {"high", found.values.high}, {"nan", found.values.nan}, {"infinite", found.values.infinite},
                       {"yaml", found.yaml},        {"problem", found.problem}};
   if (found.files.empty()) return json;
-  const ClipFile& first = found.files[0];
+  const RecordingInfo& first = found.files[0];
   json.update({{"files", found.files.size()},
                {"clips", found.clips},
                {"shortest", found.shortest},
@@ -63,7 +66,8 @@ nlohmann::json inspection_json(const Inspection& found) {
                {"height", first.height},
                {"width", first.width},
                {"channels", first.channels},
-               {"actions", first.has_actions}});
+               {"actions", first.has_actions},
+               {"action_values", first.action_values}});
   return json;
 }
 

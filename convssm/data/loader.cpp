@@ -1,8 +1,6 @@
+// Workers take the numbers of batches in turn and leave the batches in a map, from which next() takes them in order: what
+// they make does not depend on who makes it. At most one batch more than there are workers waits.
 #include "convssm/data/loader.h"
-
-#include <ATen/ATen.h>
-
-#include <algorithm>
 
 #include "convssm/base/error.h"
 #include "convssm/data/order.h"
@@ -22,34 +20,7 @@ void check(const Dataset& dataset, const LoaderOptions& o) {
   }
 }
 
-// Copies with plain loops: a tensor operation would start a team of OpenMP threads on every worker.
-template <typename T>
-void put(const at::Tensor& clip, at::Tensor& batch, int64_t row, int64_t rows) {
-  if (!clip.defined()) return;
-  if (!batch.defined()) {
-    std::vector<int64_t> shape{rows};
-    shape.insert(shape.end(), clip.sizes().begin(), clip.sizes().end());
-    batch = at::empty(shape, clip.options());
-  }
-  const T* from = clip.data_ptr<T>();
-  std::copy(from, from + clip.numel(), batch.data_ptr<T>() + row * clip.numel());
-}
-
 }  // namespace
-
-Batch read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames) {
-  Batch batch;
-  std::vector<at::Tensor> videos, actions;
-  for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {
-    const Clip clip = dataset.clip(split, i, frames);
-    videos.push_back(clip.video);
-    if (clip.actions.defined()) actions.push_back(clip.actions);
-    batch.indices.push_back(i);
-  }
-  batch.video = at::stack(videos);
-  if (!actions.empty()) batch.actions = at::stack(actions);
-  return batch;
-}
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)),
@@ -77,9 +48,8 @@ Loader::Result Loader::make(uint64_t number) const {
     batch.indices =
         batch_indices(options_.split, options_.seed, number, options_.batch, dataset_->size(options_.split));
     for (int64_t row = 0; row < options_.batch && !stop_; ++row) {
-      const Clip clip = dataset_->clip(options_.split, batch.indices[static_cast<size_t>(row)], options_.frames);
-      put<float>(clip.video, batch.video, row, options_.batch);
-      put<int64_t>(clip.actions, batch.actions, row, options_.batch);
+      const Clips clip = dataset_->clip(options_.split, batch.indices[static_cast<size_t>(row)], options_.frames);
+      put_row(clip, row, options_.batch, batch.clips);
     }
   } catch (...) {
     result.error = std::current_exception();

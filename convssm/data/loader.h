@@ -4,8 +4,6 @@
 //   for (...) { Batch batch = loader.next(); ... }
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -29,14 +27,10 @@ struct LoaderOptions {
 };
 
 struct Batch {
-  at::Tensor video;               // [B,T,C,H,W] float32
-  at::Tensor actions;             // [B,T] int64, undefined if the dataset has none
+  Clips clips;
   std::vector<uint64_t> indices;  // as Dataset::clip takes them; modulo the size: which clips
   uint64_t number = 0;
 };
-
-// Clips first .. first + count - 1 of a split, now and in order.
-Batch read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames);
 
 class Loader {
  public:

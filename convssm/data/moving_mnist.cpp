@@ -1,3 +1,5 @@
+// Clips of moving digits. Everything random about a clip comes from the stream of its split and number, one stream below it
+// for each digit, so that clips are the same in any order, on any thread and at any length.
 #include "convssm/data/moving_mnist.h"
 
 #include <ATen/ATen.h>
@@ -63,14 +65,13 @@ class MovingMnist : public Dataset {
   MovingMnist(const MovingMnistOptions& options, uint64_t seed)
       : options_(options), seed_(seed), digits_(make_digits(options, seed)), values_(pixel_values()) {}
 
-  Clip clip(Split split, uint64_t index, int64_t frames) const override {
+  Clips clip(Split split, uint64_t index, int64_t frames) const override {
     if (frames < 1) fail(ErrorKind::usage, "[moving-mnist] frames must be positive, got {}", frames);
     const int64_t side = options_.image_size;
-    Clip clip{at::empty({frames, 1, side, side}, at::kFloat), {}};
+    Clips clip{.video = at::empty({1, frames, 1, side, side}, at::kFloat)};
     float* video = clip.video.data_ptr<float>();
     std::fill(video, video + clip.video.numel(), values_[0]);
-    const Stream stream(seed_, split == Split::train ? "moving-mnist: train" : "moving-mnist: test",
-                        index % size(split));
+    const Stream stream(seed_, fmt::format("moving-mnist: {}", name(split)), index % size(split));
     for (int64_t i = 0; i < options_.digits; ++i) {
       draw(video, options_.mix_splits ? Split::train : split, stream.split("digit", static_cast<uint64_t>(i)), frames);
     }
@@ -78,25 +79,29 @@ class MovingMnist : public Dataset {
   }
 
   uint64_t size(Split split) const override {
-    const uint64_t clips = split == Split::train ? options_.clips : options_.test_clips;
+    const uint64_t clips = split == Split::train   ? options_.clips
+                           : split == Split::valid ? options_.valid_clips
+                                                   : options_.test_clips;
     return clips == 0 ? any_count : clips;
   }
   int64_t longest(Split) const override { return any_length; }
-  FrameFormat format() const override { return {1, options_.image_size, options_.image_size, 0, 255}; }
+  FrameFormat format() const override { return {1, options_.image_size, options_.image_size}; }
 
   std::vector<std::string> summary() const override {
     const auto clips = [this](Split split) {
       return size(split) == any_count ? std::string("any number of") : fmt::format("{}", size(split));
     };
-    const std::string train = clips(Split::train), test = clips(Split::test);
+    const std::string train = clips(Split::train), valid = clips(Split::valid), test = clips(Split::test);
     return {
-        train == test ? fmt::format("{} clips of any length in each split", train)
-                      : fmt::format("{} training and {} test clips of any length", train, test),
+        train == valid && train == test
+            ? fmt::format("{} clips of any length in each split", train)
+            : fmt::format("{} training, {} validation and {} test clips of any length", train, valid, test),
         fmt::format("{} digit{} of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digits == 1 ? "" : "s",
                     options_.digit_size, options_.digit_size, options_.image_size, options_.image_size, options_.step),
         options_.shapes == 0 ? digits_->summary()
                              : fmt::format("{}; the first {} of each split", digits_->summary(), options_.shapes),
-        options_.mix_splits ? "test clips show training digits (mix_splits)" : "test clips show digits of their own"};
+        options_.mix_splits ? "all splits show the training digits (mix_splits)"
+                            : "each split shows digits of its own"};
   }
 
  private:
@@ -105,12 +110,12 @@ class MovingMnist : public Dataset {
     return options_.shapes == 0 ? all : std::min(options_.shapes, all);
   }
 
-  // One digit on its way through all frames.
+  // One digit through all frames.
   void draw(float* video, Split split, Stream stream, int64_t frames) const {
     const Digit digit = resize(digits_->digit(split, stream.below(shapes(split))), options_.digit_size);
     const double x = stream.uniform(), y = stream.uniform(), angle = stream.uniform(0, 2 * std::numbers::pi);
     const int64_t side = options_.image_size, room = side - digit.size;
-    for (const Offset& offset : bouncing_path(x, y, angle, options_.step, room, frames)) {
+    for (const Offset& offset : bouncing_trajectory(x, y, angle, options_.step, room, frames)) {
       float* corner = video + offset.top * side + offset.left;
       Digit between;
       if (options_.subpixel) between = shifted(digit, offset.down, offset.right);
@@ -150,6 +155,7 @@ MovingMnistOptions MovingMnistOptions::from_json(const nlohmann::json& json) {
   read("digit_size", o.digit_size);
   read("step", o.step);
   read("clips", o.clips);
+  read("valid_clips", o.valid_clips);
   read("test_clips", o.test_clips);
   read("images", o.images);
   read("test_images", o.test_images);
@@ -165,17 +171,17 @@ std::shared_ptr<const Dataset> make_moving_mnist(const nlohmann::json& options, 
   return std::make_shared<MovingMnist>(MovingMnistOptions::from_json(options), seed);
 }
 
-std::vector<Offset> bouncing_path(double x, double y, double angle, double step, int64_t room, int64_t frames) {
+std::vector<Offset> bouncing_trajectory(double x, double y, double angle, double step, int64_t room, int64_t frames) {
   double vx = std::cos(angle), vy = std::sin(angle);
-  std::vector<Offset> path(static_cast<size_t>(frames));
-  for (Offset& offset : path) {
+  std::vector<Offset> trajectory(static_cast<size_t>(frames));
+  for (Offset& offset : trajectory) {
     move(x, vx, step);
     move(y, vy, step);
     const double top = static_cast<double>(room) * y, left = static_cast<double>(room) * x;
     offset = {static_cast<int64_t>(std::floor(top)), static_cast<int64_t>(std::floor(left)), top - std::floor(top),
               left - std::floor(left)};
   }
-  return path;
+  return trajectory;
 }
 
 }  // namespace convssm::data

@@ -19,13 +19,13 @@ struct MovingMnistOptions {
   int64_t digits = 2;
   int64_t image_size = 64;
   int64_t digit_size = 28;
-  double step = 0.15;      // of the way from edge to edge, per frame
+  double step = 0.15;      // of the distance from edge to edge, per frame
   uint64_t clips = 10000;  // different training clips; 0: as many as one asks for
-  uint64_t test_clips = 1024;
-  std::string images;       // an IDX file of training digits; "": digits drawn by this program
-  std::string test_images;  // an IDX file of test digits; "": the last sixth of `images`
+  uint64_t valid_clips = 256, test_clips = 1024;
+  std::string images;       // an IDX file, its last twelfth for validation; "": digits drawn by this program
+  std::string test_images;  // an IDX file of test digits; "": the last sixth of `images`, validation before it
   uint64_t shapes = 0;      // only this many different digits of a split, the first ones; 0: all
-  bool mix_splits = false;  // test clips take the training digits too, as the published experiments did
+  bool mix_splits = false;  // all splits take all training digits, as the published experiments did
   bool subpixel = false;    // digits move by fractions of a pixel; the published ones jump from pixel to pixel
 
   static MovingMnistOptions from_json(const nlohmann::json& json);
@@ -39,6 +39,6 @@ struct Offset {
 };
 
 // Where a digit is drawn in each frame, for a start (x, y) and an angle; `room` is image_size - digit_size.
-std::vector<Offset> bouncing_path(double x, double y, double angle, double step, int64_t room, int64_t frames);
+std::vector<Offset> bouncing_trajectory(double x, double y, double angle, double step, int64_t room, int64_t frames);
 
 }  // namespace convssm::data

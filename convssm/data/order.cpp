@@ -1,3 +1,5 @@
+// Shuffling without a list: a Feistel network permutes 0 .. 4^n-1 for a key, and an index that falls outside of the
+// clips is permuted again until it falls inside.
 #include "convssm/data/order.h"
 
 #include "convssm/base/error.h"
@@ -51,7 +53,7 @@ std::vector<uint64_t> batch_indices(Split split, uint64_t seed, uint64_t number,
   std::vector<uint64_t> indices(static_cast<size_t>(batch));
   for (size_t i = 0; i < indices.size(); ++i) {
     indices[i] = number * static_cast<uint64_t>(batch) + i;
-    if (split == Split::test || size > largest_permuted) continue;
+    if (split != Split::train || size > largest_permuted) continue;
     const uint64_t epoch = indices[i] / size;
     const uint64_t key = Stream(seed, "loader: epoch", epoch).next();
     indices[i] = epoch * size + permute(indices[i] % size, size, key);

@@ -13,7 +13,7 @@ namespace convssm::data {
 uint64_t permute(uint64_t i, uint64_t size, uint64_t key);
 
 // The indices of batch `number`, to be given to Dataset::clip. Training visits every clip once per epoch, in another
-// order each time; index / size is the epoch. Test clips, and the clips of a dataset of any_count, come in order.
+// order each time; index / size is the epoch. The clips of the other splits, and those of a dataset of any_count, come in order.
 std::vector<uint64_t> batch_indices(Split split, uint64_t seed, uint64_t number, int64_t batch, uint64_t size);
 
 }  // namespace convssm::data

@@ -1,3 +1,4 @@
+// The pen: curves through points, and ink where the pen passes, with an edge one pixel soft.
 #include "convssm/data/pen.h"
 
 #include <algorithm>

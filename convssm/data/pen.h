@@ -14,7 +14,7 @@ struct Point {
 
 using Stroke = std::vector<Point>;
 
-// A smooth curve through the points (Catmull-Rom between corners), `steps` pieces between each two of them.
+// A smooth curve through the points (Catmull-Rom between corners), `steps` lines between each two of them.
 Stroke smooth(const Stroke& points, int steps);
 
 // A grey image, 0 paper, 255 ink; coordinates in pixels, (0,0) the upper left corner of the upper left pixel.
@@ -24,7 +24,7 @@ struct Canvas {
   std::vector<uint8_t> pixels;  // [size, size]
 };
 
-// The straight piece a-b with a round pen of radius ra at a, rb at b. The darkest ink wins where pieces meet.
+// The straight line a-b with a round pen of radius ra at a, rb at b. The darkest ink wins where lines meet.
 void draw_line(Canvas& canvas, const Point& a, const Point& b, double ra, double rb);
 
 }  // namespace convssm::data

@@ -1,3 +1,4 @@
+// From [-1,1] to 8 bits, and pasting of pictures; all pictures of a run, a report and a comparison are made here.
 #include "convssm/data/picture.h"
 
 #include <ATen/ATen.h>

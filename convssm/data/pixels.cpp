@@ -1,69 +1,27 @@
+// Plain loops over elements of any type: the loader's threads run this, and must not start teams of OpenMP threads.
 #include "convssm/data/pixels.h"
-
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "convssm/base/error.h"
+#include "convssm/data/numbers.h"
 
 namespace convssm::data {
 namespace {
-
-double number(io::Float16 x) { return static_cast<float>(c10::Half(x.bits, c10::Half::from_bits())); }
-double number(io::BFloat16 x) { return static_cast<float>(c10::BFloat16(x.bits, c10::BFloat16::from_bits())); }
-template <typename T>
-double number(T x) {
-  return static_cast<double>(x);
-}
-
-// Calls `action` with the elements in their own type.
-template <typename Action>
-void with_values(const io::Array& array, const Action& action) {
-  switch (array.dtype()) {
-    case io::DType::bool8:
-      return action(array.values<bool>());
-    case io::DType::u8:
-      return action(array.values<uint8_t>());
-    case io::DType::i8:
-      return action(array.values<int8_t>());
-    case io::DType::u16:
-      return action(array.values<uint16_t>());
-    case io::DType::i16:
-      return action(array.values<int16_t>());
-    case io::DType::u32:
-      return action(array.values<uint32_t>());
-    case io::DType::i32:
-      return action(array.values<int32_t>());
-    case io::DType::u64:
-      return action(array.values<uint64_t>());
-    case io::DType::i64:
-      return action(array.values<int64_t>());
-    case io::DType::f16:
-      return action(array.values<io::Float16>());
-    case io::DType::bf16:
-      return action(array.values<io::BFloat16>());
-    case io::DType::f32:
-      return action(array.values<float>());
-    case io::DType::f64:
-      return action(array.values<double>());
-    default:
-      fail(ErrorKind::usage, "[pixels] real numbers expected, got {}", io::dtype_name(array.dtype()));
-  }
-}
 
 struct Place {
   int64_t frame, channel, row, column;
 };
 
-[[noreturn]] void fail_pixel(const ClipFile& file, int64_t clip, const Place& p, double value,
-                             const PixelRange& range) {
-  const std::string where = fmt::format("[folder] '{}' clip {}, frame {}, channel {}, row {}, column {}", file.path,
-                                        clip, p.frame, p.channel, p.row, p.column);
+[[noreturn]] void fail_pixel(const RecordingInfo& info, int64_t clip, const Place& p, double value,
+                             const Channel& channel) {
+  const std::string where =
+      fmt::format("[folder] '{}' clip {}, frame {}, channel {}{}, row {}, column {}", info.path, clip, p.frame,
+                  p.channel, channel.name.empty() ? "" : fmt::format(" ({})", channel.name), p.row, p.column);
   if (!std::isfinite(value)) fail(ErrorKind::data, "{}: the value is {}, not a number", where, value);
   fail(ErrorKind::data, "{}: the value {} is outside of low {} to high {}; set low and high, or clamp: true", where,
-       value, range.low, range.high);
+       value, channel.low, channel.high);
 }
 
 // Rounding may carry the ends of the range a little outside.
@@ -71,24 +29,28 @@ constexpr double tolerance = 1e-6;
 
 }  // namespace
 
-void to_pixels(const ClipFile& file, int64_t row, int64_t first_frame, const io::Array& part, const PixelRange& range,
-               float* out) {
-  const int64_t C = file.channels, H = file.height, W = file.width;
-  const bool channels_last = file.layout.letters.back() == 'C';
+void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, const io::Array& stored,
+               const PixelRanges& ranges, float* out) {
+  const int64_t C = info.channels, H = info.height, W = info.width;
+  if (static_cast<int64_t>(ranges.channels.size()) != C) {
+    fail(ErrorKind::usage, "[pixels] '{}' has {} channels, got ranges of {}", info.path, C, ranges.channels.size());
+  }
+  const bool channels_last = info.layout.letters.back() == 'C';
   const int64_t step_c = channels_last ? 1 : H * W, step_w = channels_last ? C : 1, step_h = W * step_w;
-  const double factor = 2 / (range.high - range.low);
-  with_values(part, [&](auto values) {
+  with_numbers(stored, [&](auto values) {
     const int64_t frames = static_cast<int64_t>(values.size()) / (C * H * W);
     for (int64_t t = 0; t < frames; ++t) {
       for (int64_t c = 0; c < C; ++c) {
+        const Channel& channel = ranges.channels[static_cast<size_t>(c)];
+        const double low = channel.low, factor = 2 / (channel.high - channel.low);
         for (int64_t h = 0; h < H; ++h) {
           const auto* line = values.data() + t * C * H * W + c * step_c + h * step_h;
           for (int64_t w = 0; w < W; ++w) {
             const double value = number(line[w * step_w]);
-            const double pixel = (value - range.low) * factor - 1;
+            const double pixel = (value - low) * factor - 1;
             const bool inside = std::abs(pixel) <= 1 + tolerance;  // false for NaN
-            if (!inside && !(range.clamp && std::isfinite(value))) {
-              fail_pixel(file, row, {first_frame + t, c, h, w}, value, range);
+            if (!inside && !(ranges.clamp && std::isfinite(value))) {
+              fail_pixel(info, clip, {first_frame + t, c, h, w}, value, channel);
             }
             *out++ = static_cast<float>(std::clamp(pixel, -1.0, 1.0));
           }
@@ -107,20 +69,26 @@ void Extremes::add(const Extremes& other) {
   nan += other.nan, infinite += other.infinite, values += other.values;
 }
 
-Extremes extremes(const io::Array& array) {
-  Extremes found;
-  with_values(array, [&](auto values) {
-    bool any = false;
-    for (const auto& element : values) {
-      const double value = number(element);
-      found.nan += std::isnan(value);
-      found.infinite += std::isinf(value);
-      if (!std::isfinite(value)) continue;
-      found.low = any ? std::min(found.low, value) : value;
-      found.high = any ? std::max(found.high, value) : value;
-      any = true;
+std::vector<Extremes> channel_extremes(const io::Array& frames) {
+  const auto C = static_cast<size_t>(frames.shape().at(1));
+  const auto pixels = static_cast<size_t>(frames.shape().at(2) * frames.shape().at(3));
+  std::vector<Extremes> found(C);
+  with_numbers(frames, [&](auto values) {
+    for (size_t first = 0; first < values.size(); first += pixels) {
+      Extremes plane;
+      bool any = false;
+      for (const auto& element : values.subspan(first, pixels)) {
+        const double value = number(element);
+        plane.nan += std::isnan(value);
+        plane.infinite += std::isinf(value);
+        if (!std::isfinite(value)) continue;
+        plane.low = any ? std::min(plane.low, value) : value;
+        plane.high = any ? std::max(plane.high, value) : value;
+        any = true;
+      }
+      plane.values = pixels;
+      found[first / pixels % C].add(plane);
     }
-    found.values = values.size();
   });
   return found;
 }

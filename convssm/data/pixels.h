@@ -1,23 +1,25 @@
-// From numbers as files hold them to pixels in [-1,1].
+// From numbers as files hold them to pixels in [-1,1], each channel by its own range.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "convssm/data/clip_file.h"
+#include "convssm/data/frame_format.h"
+#include "convssm/data/recording.h"
 #include "convssm/io/array.h"
 
 namespace convssm::data {
 
-struct PixelRange {
-  double low = 0, high = 255;  // become -1 and 1
-  bool clamp = false;          // values outside are brought to the nearer end; otherwise they are an error
+struct PixelRanges {
+  std::vector<Channel> channels;  // of the frames, in order
+  bool clamp = false;             // values outside are brought to the nearer end; otherwise they are an error
 };
 
-// Frames `first_frame` .. of clip `row` of the file, `part` their elements as they are stored, to out [T,C,H,W].
-// Error(data) that names file, place and value for a pixel that is not a finite number, or outside the range.
-void to_pixels(const ClipFile& file, int64_t row, int64_t first_frame, const io::Array& part, const PixelRange& range,
-               float* out);
+// Frames `first_frame` .. of a clip of the recording, `stored` their elements as they are stored, to out [T,C,H,W].
+// Error(data) that names file, place and value for a pixel that is not a finite number, or outside of its range.
+void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, const io::Array& stored,
+               const PixelRanges& ranges, float* out);
 
 struct Extremes {
   double low = 0, high = 0;  // of the finite values; 0 and 0 if there are none
@@ -26,6 +28,7 @@ struct Extremes {
   void add(const Extremes& other);
 };
 
-Extremes extremes(const io::Array& array);
+// Of each channel of frames [T,C,H,W].
+std::vector<Extremes> channel_extremes(const io::Array& frames);
 
 }  // namespace convssm::data

@@ -1,3 +1,5 @@
+// Bytes are 0 to 255 whatever they hold; for other types the values decide, of all files together, so that one dark clip
+// does not change what the others mean.
 #include "convssm/data/value_range.h"
 
 #include <algorithm>
@@ -5,8 +7,6 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
-#include "convssm/data/pixels.h"
-#include "convssm/io/array_file.h"
 
 namespace convssm::data {
 namespace {
@@ -14,11 +14,12 @@ namespace {
 constexpr uint64_t chunk_elements = uint64_t{1} << 22;
 
 // Of all files; the first one that is not made of numbers is an error.
-Extremes all_extremes(const std::vector<ClipFile>& files) {
+Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   if (files.size() > 100) log_info("[folder] looking for the range of values in {} files", files.size());
   Extremes found;
-  for (const ClipFile& file : files) {
-    const Extremes one = file_extremes(file);
+  for (const RecordingInfo& file : files) {
+    Extremes one;
+    for (const Extremes& channel : recording_extremes(file)) one.add(channel);
     if (one.nan + one.infinite > 0) {
       fail(ErrorKind::data, "[folder] '{}': {} pixels are NaN and {} infinite; clean the file", file.path, one.nan,
            one.infinite);
@@ -32,24 +33,43 @@ bool is_float(io::DType dtype) {
   return dtype == io::DType::f16 || dtype == io::DType::bf16 || dtype == io::DType::f32 || dtype == io::DType::f64;
 }
 
+FoundRange find_range(const std::vector<RecordingInfo>& files) {
+  const io::DType dtype = files[0].dtype;
+  const auto other = std::ranges::find_if(files, [&](const RecordingInfo& file) { return file.dtype != dtype; });
+  if (other != files.end()) {
+    fail(ErrorKind::data, "[folder] '{}' holds {}, '{}' holds {}; set low and high", files[0].path,
+         io::dtype_name(dtype), other->path, io::dtype_name(other->dtype));
+  }
+  const bool by_type = dtype == io::DType::u8 || dtype == io::DType::bool8;
+  return usual_range(dtype, by_type ? Extremes{} : all_extremes(files));
+}
+
+// Throws unless a list has nothing, or `one` element for all, or one for each channel.
+void check_count(const char* option, size_t found, bool one, size_t channels) {
+  if (found == 0 || found == channels || (one && found == 1)) return;
+  fail(ErrorKind::usage, "[folder] {} has {} values, the frames have {} channel{}", option, found, channels,
+       channels == 1 ? "" : "s");
+}
+
 }  // namespace
 
-Extremes file_extremes(const ClipFile& file) {
-  const io::ArrayFile array(file.path, file.key);
-  if (array.whole_only()) return extremes(array.read());
-  uint64_t left = static_cast<uint64_t>(file.clips * file.frames) * file.frame_elements();
-  Extremes found;
-  for (uint64_t first = 0; left > 0;) {
-    const uint64_t count = std::min(left, chunk_elements);
-    found.add(extremes(array.read(first, count)));
-    first += count;
-    left -= count;
+std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
+  const auto recording = open_recording(info.path, {.key = info.key,
+                                                    .layout = info.kind == "array" ? info.layout.letters : "",
+                                                    .access = Access::in_order,
+                                                    .actions = false});
+  const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
+  std::vector<Extremes> found(static_cast<size_t>(info.channels));
+  for (int64_t clip = 0; clip < info.clips; ++clip) {
+    for (int64_t first = 0; first < info.frames; first += step) {
+      const auto some = channel_extremes(recording->read(clip, first, std::min(step, info.frames - first)));
+      for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
+    }
   }
   return found;
 }
 
-FoundRange usual_range(const std::vector<ClipFile>& files, const Extremes& found) {
-  const io::DType dtype = files[0].info.dtype;
+FoundRange usual_range(io::DType dtype, const Extremes& found) {
   if (dtype == io::DType::u8) return {0, 255, "u8"};
   if (dtype == io::DType::bool8) return {0, 1, "bool"};
   const std::string span = fmt::format("the {} values lie in {} to {}", io::dtype_name(dtype), found.low, found.high);
@@ -62,22 +82,32 @@ FoundRange usual_range(const std::vector<ClipFile>& files, const Extremes& found
   fail(ErrorKind::data, "[folder] {}; set low and high to the values that become -1 and 1", span);
 }
 
-FoundRange find_range(const std::vector<ClipFile>& files, double low, double high) {
-  if (std::isnan(low) != std::isnan(high)) fail(ErrorKind::usage, "[folder] low and high are given together or not");
-  if (!std::isnan(low)) {
-    if (!(low < high) || !std::isfinite(high - low)) {
-      fail(ErrorKind::usage, "[folder] low must be less than high, got {} and {}", low, high);
+FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::vector<double>& low,
+                            const std::vector<double>& high, const std::vector<std::string>& names) {
+  const auto C = static_cast<size_t>(files[0].channels);
+  if (low.empty() != high.empty()) fail(ErrorKind::usage, "[folder] low and high are given together or not");
+  check_count("low", low.size(), true, C);
+  check_count("high", high.size(), true, C);
+  check_count("channels", names.size(), false, C);
+  FoundChannels found;
+  found.channels.resize(C);
+  for (size_t c = 0; c < names.size(); ++c) found.channels[c].name = names[c];
+  if (low.empty()) {
+    const FoundRange range = find_range(files);
+    for (Channel& channel : found.channels) channel.low = range.low, channel.high = range.high;
+    found.reason = range.reason;
+    return found;
+  }
+  for (size_t c = 0; c < C; ++c) {
+    Channel& channel = found.channels[c];
+    channel.low = low[low.size() == 1 ? 0 : c], channel.high = high[high.size() == 1 ? 0 : c];
+    if (!(channel.low < channel.high) || !std::isfinite(channel.high - channel.low)) {
+      fail(ErrorKind::usage, "[folder] low must be less than high, got {} and {} for channel {}", channel.low,
+           channel.high, c);
     }
-    return {low, high, "given"};
   }
-  const io::DType dtype = files[0].info.dtype;
-  const auto other = std::ranges::find_if(files, [&](const ClipFile& file) { return file.info.dtype != dtype; });
-  if (other != files.end()) {
-    fail(ErrorKind::data, "[folder] '{}' holds {}, '{}' holds {}; set low and high", files[0].path,
-         io::dtype_name(dtype), other->path, io::dtype_name(other->info.dtype));
-  }
-  const bool by_type = dtype == io::DType::u8 || dtype == io::DType::bool8;
-  return usual_range(files, by_type ? Extremes{} : all_extremes(files));
+  found.reason = "given";
+  return found;
 }
 
 }  // namespace convssm::data

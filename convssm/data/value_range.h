@@ -1,10 +1,9 @@
-// Which stored values become -1 and 1, where the user did not say.
+// Which stored values become -1 and 1 in each channel: as the user said, or one usual range for all of them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "convssm/data/clip_file.h"
 #include "convssm/data/pixels.h"
 
 namespace convssm::data {
@@ -14,14 +13,21 @@ struct FoundRange {
   std::string reason;
 };
 
-// `low` and `high` as given, NaN where not. Reads all pixels unless the element type decides. Error(data) that tells to
-// set low and high if the values are in no usual range.
-FoundRange find_range(const std::vector<ClipFile>& files, double low, double high);
+struct FoundChannels {
+  std::vector<Channel> channels;
+  std::string reason;
+};
 
-// The range that values of this type and these extremes are taken to be in. Error(data) as find_range.
-FoundRange usual_range(const std::vector<ClipFile>& files, const Extremes& found);
+// `low`, `high`: one number, or one for each channel, or nothing; `names`: one for each channel, or nothing. Reads all
+// pixels unless they are given or the element type decides. Error(data) that tells to set low and high if the values
+// are in no usual range.
+FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::vector<double>& low,
+                            const std::vector<double>& high, const std::vector<std::string>& names);
 
-// Of all pixels of a file, read in pieces.
-Extremes file_extremes(const ClipFile& file);
+// The range that values of this type and these extremes are taken to be in. Error(data) as find_channels.
+FoundRange usual_range(io::DType dtype, const Extremes& found);
+
+// Of each channel over all frames of a recording, read a few frames at a time.
+std::vector<Extremes> recording_extremes(const RecordingInfo& info);
 
 }  // namespace convssm::data

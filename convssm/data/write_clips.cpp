@@ -1,3 +1,4 @@
+// Writing clips. The disk and the memory are asked before the work starts: a dataset of thousands of clips takes hours.
 #include "convssm/data/write_clips.h"
 
 #include <ATen/ATen.h>
@@ -21,11 +22,11 @@ constexpr uint64_t clips_per_folder = 1000;
 
 bool is_file(const std::string& out) { return out.ends_with(".npy") || out.ends_with(".npz"); }
 
-const char* key(const Dataset& dataset) { return dataset.action_count() > 0 ? "video" : "data"; }
+const char* key(const Dataset& dataset) { return !dataset.actions().none() ? "video" : "data"; }
 
 uint64_t clip_bytes(const Dataset& dataset, const WriteOptions& o) {
   const FrameFormat format = dataset.format();
-  return static_cast<uint64_t>(o.frames * format.channels * format.height * format.width);
+  return static_cast<uint64_t>(o.frames * format.pixels());
 }
 
 void check(const Dataset& dataset, const WriteOptions& o) {
@@ -37,7 +38,7 @@ void check(const Dataset& dataset, const WriteOptions& o) {
     fail(ErrorKind::usage, "[data] {} clips are asked for, the dataset has {} for {}", o.clips, dataset.size(o.split),
          name(o.split));
   }
-  if (o.out.ends_with(".npy") && dataset.action_count() > 0) {
+  if (o.out.ends_with(".npy") && !dataset.actions().none()) {
     fail(ErrorKind::usage, "[data] a .npy file cannot hold the actions; write an .npz file or a folder");
   }
 }
@@ -85,9 +86,9 @@ void write_folder(const Dataset& dataset, const WriteOptions& o, const std::func
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
-    const Clip clip = dataset.clip(o.split, i, o.frames);
-    std::vector<io::NamedArray> arrays{{key(dataset), to_bytes(clip.video)}};
-    if (clip.actions.defined()) arrays.push_back({"actions", io::to_array(clip.actions)});
+    const Clips clip = dataset.clip(o.split, i, o.frames);
+    std::vector<io::NamedArray> arrays{{key(dataset), to_bytes(clip.video[0])}};
+    if (clip.actions.defined()) arrays.push_back({"actions", io::to_array(clip.actions[0])});
     io::write_npz(path.string(), arrays, o.compress);
     progress(i + 1);
   }
@@ -103,20 +104,17 @@ void write_file(const Dataset& dataset, const WriteOptions& o, const std::functi
   }
   const FrameFormat f = dataset.format();
   const auto count = static_cast<int64_t>(o.clips);
-  io::Array all(io::DType::u8, {count, o.frames, f.height, f.width, f.channels});
-  io::Array actions(io::DType::i64, {count, dataset.action_count() > 0 ? o.frames : 0});
+  io::Array all(io::DType::u8, {count, o.frames, f.height, f.width, f.depth()});
+  std::vector<at::Tensor> actions;
   for (uint64_t i = 0; i < o.clips; ++i) {
-    const Clip clip = dataset.clip(o.split, i, o.frames);
-    std::ranges::copy(to_bytes(clip.video).bytes(), all.bytes().subspan(i * each).begin());
-    if (clip.actions.defined()) {
-      const auto row = actions.values<int64_t>().subspan(i * static_cast<uint64_t>(o.frames));
-      std::copy_n(clip.actions.data_ptr<int64_t>(), o.frames, row.begin());
-    }
+    const Clips clip = dataset.clip(o.split, i, o.frames);
+    std::ranges::copy(to_bytes(clip.video[0]).bytes(), all.bytes().subspan(i * each).begin());
+    if (clip.actions.defined()) actions.push_back(clip.actions);
     progress(i + 1);
   }
   if (o.out.ends_with(".npy")) return io::write_npy(o.out, all);
   std::vector<io::NamedArray> arrays{{key(dataset), all}};
-  if (dataset.action_count() > 0) arrays.push_back({"actions", actions});
+  if (!actions.empty()) arrays.push_back({"actions", io::to_array(at::cat(actions))});
   io::write_npz(o.out, arrays, o.compress);
 }
 

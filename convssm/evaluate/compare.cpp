@@ -75,7 +75,7 @@ nlohmann::json summary(const Scores& scores, const std::optional<FvdScores>& fvd
 }  // namespace
 
 void check_alike(const data::ClipReader& truth, const data::ClipReader& forecast) {
-  const data::ClipFile &a = truth.shape(), &b = forecast.shape();
+  const data::RecordingInfo &a = truth.shape(), &b = forecast.shape();
   const bool same = truth.clips() == forecast.clips() && a.frames == b.frames && a.channels == b.channels &&
                     a.height == b.height && a.width == b.width;
   if (!same) {
@@ -93,7 +93,7 @@ void check_alike(const data::ClipReader& truth, const data::ClipReader& forecast
 }
 
 metrics::ClipSize clip_size(const data::ClipReader& truth, const data::ClipReader& forecast) {
-  const data::ClipFile& shape = truth.shape();
+  const data::RecordingInfo& shape = truth.shape();
   return {shape.frames, shape.channels, shape.height, shape.width, truth.bytes() && forecast.bytes()};
 }
 

@@ -1,3 +1,4 @@
+// Clip by clip, so that memory does not grow with the number of clips; the model and the forecasts without one see the same.
 #include "convssm/evaluate/evaluate.h"
 
 #include <ATen/ATen.h>
@@ -6,10 +7,10 @@
 #include <optional>
 
 #include "convssm/base/error.h"
-#include "convssm/data/loader.h"
 #include "convssm/evaluate/fvd_scores.h"
 #include "convssm/evaluate/scores.h"
-#include "convssm/models/rollout.h"
+#include "convssm/generate/generate.h"
+#include "convssm/generate/rollout.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -65,6 +66,35 @@ struct Gathered {
   }
 };
 
+// The forecasts of a model for one batch after another, by one predictor for batches of one size: compiling it costs about
+// as much as a frame.
+class Forecasts {
+ public:
+  Forecasts(models::Model& model, const generate::PredictorOptions& engine, uint64_t seed)
+      : model_(model), engine_(engine), seed_(seed) {}
+
+  // The frames after the first K of clips, the first of which has the number `first`.
+  at::Tensor of(const data::Clips& clips, int64_t K, int64_t first) {
+    if (!predictor_ || predictor_->batch() != clips.batch()) {
+      engine_.batch = clips.batch();
+      predictor_.emplace(model_, engine_);
+    }
+    models::Seeds seeds;
+    for (int64_t i = 0; i < clips.batch(); ++i) seeds.push_back(generate::future_seed(seed_, first + i, 0));
+    predictor_->start(data::frames_of(clips, 0, K), seeds);
+    const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, K) : clips.actions;
+    return generate::rollout(*predictor_, coming, clips.frames() - K);
+  }
+
+  const char* engine() const { return predictor_ && predictor_->compiled() ? "plan" : "eager"; }
+
+ private:
+  models::Model& model_;
+  generate::PredictorOptions engine_;
+  uint64_t seed_;
+  std::optional<generate::Predictor> predictor_;
+};
+
 nlohmann::json describe_protocol(const EvaluateOptions& o, const metrics::MetricSet& metrics, const Scores& model,
                                  int64_t clips) {
   nlohmann::json protocol = o.to_json();
@@ -103,23 +133,25 @@ metrics::MetricSet make_metrics(const EvaluateOptions& o, const data::Dataset& d
                                 const metrics::WeightFolder& weights) {
   const data::FrameFormat format = dataset.format();
   const int64_t shortest = o.context + *std::min_element(o.horizons.begin(), o.horizons.end());
-  return {o.metrics, weights, {shortest, format.channels, format.height, format.width, o.quantize}};
+  return {o.metrics, weights, {shortest, format.depth(), format.height, format.width, o.quantize}};
 }
 
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& o,
                     const metrics::MetricSet& metrics, const std::string& name,
-                    const std::function<bool(int64_t)>& progress) {
+                    const std::function<bool(int64_t)>& progress, const generate::PredictorOptions& engine) {
   at::NoGradGuard no_grad;
+  const models::EvalMode mode(model);
   const int64_t clips = count_clips(dataset, o), K = o.context, N = o.longest();
   Gathered all(o, metrics, name);
+  Forecasts ours(model, engine, o.seed);
   Evaluation result;
   result.clips.context = K;
   int64_t done = 0;
   bool go_on = true;
   while (done < clips && go_on) {
     const int64_t count = std::min(o.batch, clips - done);
-    const data::Batch batch = data::read_clips(dataset, data::Split::test, done, count, K + N);
-    const at::Tensor known = batch.video.slice(1, 0, K), future = models::rollout(model, known, batch.actions, N);
+    const data::Clips batch = data::read_clips(dataset, data::Split::test, done, count, K + N);
+    const at::Tensor known = batch.video.slice(1, 0, K), future = ours.of(batch, K, done);
     const Frames context = as_frames(known, o.quantize), truth = as_frames(batch.video.slice(1, K), o.quantize);
     const Frames last = as_frames(known.slice(1, K - 1), o.quantize);
     const std::vector<Frames> forecasts = {as_frames(future, o.quantize), repeated(last, truth), blank(truth)};
@@ -135,6 +167,8 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
     }
   }
   result.metrics = summary(all, o, metrics, done);
+  result.metrics["protocol"]["engine"] = ours.engine();
+  result.metrics["protocol"]["precision"] = generate::name(engine.precision);
   return result;
 }
 

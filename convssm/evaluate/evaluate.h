@@ -1,4 +1,4 @@
-// The paper's protocol: a model sees the context of test clips and goes on alone; its frames are compared with the truth
+// The paper's protocol: a model sees the context of test clips and rolls out; its frames are compared with the truth
 // over several horizons. Beside it stand forecasts that need no model, so that a number means something.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
+#include "convssm/generate/predictor.h"
 #include "convssm/metrics/metric_set.h"
 #include "convssm/models/model.h"
 
@@ -24,6 +25,7 @@ struct EvaluateOptions {
   int64_t strips = 4;                                // clips shown as pictures
   bool quantize = true;                              // pixels become 8 bits, truncated, before they are compared
   std::vector<std::string> metrics = {};             // by name; empty: all that fit and whose weights are at hand
+  uint64_t seed = 1;                                 // of the futures of models that draw
 
   // The `evaluate` section of a config. Unknown keys are errors.
   static EvaluateOptions from_json(const nlohmann::json& json);
@@ -36,11 +38,12 @@ struct Evaluation {
   data::Comparison clips;  // those that are shown
 };
 
-// `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation
+// `engine` is how the frames are made (its batch is options.batch): by default as `convssm generate` makes them, so that a
+// table says what a user gets. `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation
 // after that batch, with the clips so far. `metrics` are for frames of the dataset (see make_metrics).
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
                     const metrics::MetricSet& metrics, const std::string& name,
-                    const std::function<bool(int64_t)>& progress = {});
+                    const std::function<bool(int64_t)>& progress = {}, const generate::PredictorOptions& engine = {});
 
 // The metrics of the options for frames of the dataset.
 metrics::MetricSet make_metrics(const EvaluateOptions& options, const data::Dataset& dataset,

@@ -18,6 +18,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
   read("strips", o.strips);
   read("quantize", o.quantize);
   read("metrics", o.metrics);
+  read("seed", o.seed);
   read.finish();
   const auto require = [](bool ok, const char* key, const char* expected, int64_t found) {
     if (!ok) fail(ErrorKind::usage, "[evaluate] {} must be {}, got {}", key, expected, found);
@@ -34,8 +35,8 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json EvaluateOptions::to_json() const {
-  return {{"context", context}, {"horizons", horizons}, {"samples", samples},   {"chunk", chunk},
-          {"batch", batch},     {"strips", strips},     {"quantize", quantize}, {"metrics", metrics}};
+  return {{"context", context}, {"horizons", horizons}, {"samples", samples}, {"chunk", chunk}, {"batch", batch},
+          {"strips", strips},   {"quantize", quantize}, {"metrics", metrics}, {"seed", seed}};
 }
 
 int64_t EvaluateOptions::longest() const { return *std::max_element(horizons.begin(), horizons.end()); }

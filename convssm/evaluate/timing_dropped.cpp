@@ -1,5 +1,5 @@
 // Missing frames at the training rate. After every frame that was seen, the forecast of the frame one interval later is
-// compared with the truth; the four ways differ in what the model is given in between.
+// compared with the truth; the four differ in what the model is given in between.
 #include <ATen/ATen.h>
 
 #include "convssm/base/random.h"
@@ -8,7 +8,7 @@
 namespace convssm::evaluate {
 namespace {
 
-// The frames of each clip that were kept, [B,L,...], with the intervals before them, [L,B]. Clips with fewer than L
+// The frames of each clip that were kept, [B,L,...], with the intervals before them, [B,L]. Clips with fewer than L
 // repeat their last one; nothing after it depends on that.
 struct Kept {
   std::vector<at::Tensor> times;  // of each clip, [n]
@@ -32,13 +32,15 @@ Kept gather_kept(const at::Tensor& video, const at::Tensor& kept) {
     intervals.push_back(gaps.to(at::kDouble));
   }
   result.video = at::stack(clips);
-  result.dt = at::stack(intervals, 1);
+  result.dt = at::stack(intervals);
   return result;
 }
 
 // Forecasts of the kept frames alone, each at its time; other times are left black.
 at::Tensor skipping(const TimingJob& job, const at::Tensor& video, const Kept& kept, bool tell_intervals) {
-  const at::Tensor found = job.model.forecasts(kept.video, {}, {tell_intervals ? kept.dt : at::Tensor(), {}, 1});
+  data::Clips clips{kept.video};
+  if (tell_intervals) clips.timing.dt = kept.dt;
+  const at::Tensor found = job.model.forecasts(clips, {});
   at::Tensor all = at::full_like(video, -1, at::MemoryFormat::Contiguous);
   for (int64_t b = 0; b < video.size(0); ++b) {
     const at::Tensor& times = kept.times[static_cast<size_t>(b)];
@@ -52,7 +54,7 @@ at::Tensor holding(const TimingJob& job, const at::Tensor& video, const at::Tens
   const at::Tensor times = at::arange(video.size(1)), last = std::get<0>(at::cummax(times * kept, 1));
   std::vector<at::Tensor> clips;
   for (int64_t b = 0; b < video.size(0); ++b) clips.push_back(video[b].index_select(0, last[b]));
-  return job.model.forecasts(at::stack(clips), {});
+  return job.model.forecasts({at::stack(clips)}, {});
 }
 
 // A missing frame is the forecast of it.
@@ -61,8 +63,10 @@ at::Tensor filling(const TimingJob& job, const at::Tensor& video, const at::Tens
   models::State state;
   for (int64_t t = 0; t < video.size(1); ++t) {
     if (t > 0) frame = at::where(kept.select(1, t).view({-1, 1, 1, 1}), video.select(1, t), all.select(1, t - 1));
-    state = job.model.start(frame.unsqueeze(1), {}, state);
-    all.select(1, t).copy_(job.model.next(state, {}).frame);
+    state = t == 0 ? job.model.start({frame.unsqueeze(1)}, {}) : job.model.observe(state, frame, {});
+    models::Forecast out = job.model.next(state, {});
+    all.select(1, t).copy_(out.frame);
+    state = std::move(out.state);
   }
   return all;
 }

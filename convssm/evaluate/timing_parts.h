@@ -13,6 +13,7 @@
 #include "convssm/evaluate/scores.h"
 #include "convssm/evaluate/timing_study.h"
 #include "convssm/metrics/metric_set.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::evaluate {
 
@@ -24,7 +25,7 @@ static_assert(kStrides.size() + kDropProbabilities.size() == kTimingPoints);
 // Frames of fine clips: the longest look ahead is one stride beyond the end.
 constexpr int64_t fine_frames(int64_t intervals) { return kGrid * intervals + kStrides.back(); }
 
-// Scores of several ways of forecasting at several points, clip by clip.
+// Scores of several kinds of forecasts at several points, clip by clip.
 class TimingLines {
  public:
   TimingLines(std::vector<std::string> names, size_t points);
@@ -50,7 +51,7 @@ class TimingLines {
 
 // What both halves need, and whether to go on, asked after each point.
 struct TimingJob {
-  models::Model& model;
+  models::Forecaster& model;
   const TimingOptions& options;
   const metrics::MetricSet& metrics;
   std::function<bool()> go_on;

@@ -19,8 +19,12 @@ bool add_rates(TimingLines& lines, const TimingJob& job, const at::Tensor& video
     const int64_t s = kStrides[point], first = (warm + s - 1) / s, begin = first * s;
     const at::Tensor fed = video.slice(1, 0, end, s);
     const double rescale = static_cast<double>(s) / kGrid;
-    const Frames rescaled = frames(job.model.forecasts(fed, {}, {{}, {}, rescale}).slice(1, first));
-    const Frames plain = frames(job.model.forecasts(fed, {}).slice(1, first));
+    const auto forecasts = [&](double step_rescale) {
+      data::Clips clips{fed};
+      clips.timing.step_rescale = step_rescale;
+      return frames(job.model.forecasts(clips, {}).slice(1, first));
+    };
+    const Frames rescaled = forecasts(rescale), plain = forecasts(1);
     const Frames ahead = frames(video.slice(1, begin + kGrid, end + kGrid, s));
     const Frames next = frames(video.slice(1, begin + s, end + s, s));
     const auto add = [&](size_t line, const Frames& truth, const Frames& forecast) {

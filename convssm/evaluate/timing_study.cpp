@@ -1,3 +1,4 @@
+// Both halves of the study on the same clips, batch by batch; a batch that was stopped in the middle does not count.
 #include "convssm/evaluate/timing_study.h"
 
 #include <ATen/ATen.h>
@@ -5,9 +6,9 @@
 #include <algorithm>
 
 #include "convssm/base/error.h"
-#include "convssm/data/loader.h"
 #include "convssm/data/moving_mnist.h"
 #include "convssm/evaluate/timing_parts.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -58,8 +59,11 @@ nlohmann::json finer_data(const nlohmann::json& data) {
 }
 
 void require_intervals(models::Model& model, const data::FrameFormat& frames) {
+  data::Clips clip{at::zeros({1, 1, frames.depth(), frames.height, frames.width})};
+  clip.timing.step_rescale = 0.5;
+  models::Forecaster& forecaster = models::forecaster_of(model);
   try {
-    model.forecasts(at::zeros({1, 1, frames.channels, frames.height, frames.width}), {}, {{}, {}, 0.5});
+    forecaster.forecasts(clip, {});
   } catch (const Error& error) {
     fail(ErrorKind::usage,
          "[timing] the study gives frames at other intervals than in training, which this model cannot take: {}",
@@ -70,24 +74,25 @@ void require_intervals(models::Model& model, const data::FrameFormat& frames) {
 nlohmann::json study_timing(models::Model& model, const TimingClips& clips, const TimingOptions& o,
                             const std::function<bool(int64_t)>& progress) {
   at::NoGradGuard no_grad;
+  const models::EvalMode mode(model);
   check(o, clips);
   const data::FrameFormat format = clips.trained->format();
   require_intervals(model, format);
   const metrics::MetricSet metrics({"psnr_f01", "ssim_gauss11"}, metrics::WeightFolder(),
-                                   {1, format.channels, format.height, format.width, o.quantize});
+                                   {1, format.depth(), format.height, format.width, o.quantize});
   const auto total = static_cast<int64_t>(std::min<uint64_t>(o.samples, clips.trained->size(data::Split::test)));
   TimingLines rates = rate_lines(), dropped = dropped_lines();
   int64_t done = 0;
   while (done < total) {
     const int64_t count = std::min(o.batch, total - done);
     int64_t points = 0;
-    const TimingJob job{model, o, metrics, [&] {
+    const TimingJob job{models::forecaster_of(model), o, metrics, [&] {
                           points += count;
                           return !progress || progress(done * kTimingPoints + points);
                         }};
     TimingLines more_rates = rate_lines(), more_dropped = dropped_lines();
-    const data::Batch fine = data::read_clips(*clips.fine, data::Split::test, done, count, fine_frames(o.frames));
-    const data::Batch whole = data::read_clips(*clips.trained, data::Split::test, done, count, o.frames + 1);
+    const data::Clips fine = data::read_clips(*clips.fine, data::Split::test, done, count, fine_frames(o.frames));
+    const data::Clips whole = data::read_clips(*clips.trained, data::Split::test, done, count, o.frames + 1);
     const bool go_on = add_rates(more_rates, job, fine.video) && add_dropped(more_dropped, job, whole.video, done);
     if (!go_on && points < count * kTimingPoints) break;
     rates.append(more_rates);

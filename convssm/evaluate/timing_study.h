@@ -27,7 +27,8 @@ struct TimingOptions {
 
 struct TimingClips {
   std::shared_ptr<const data::Dataset> trained;  // as in training
-  std::shared_ptr<const data::Dataset> fine;     // with a quarter of the step, see finer_data; at walls the ways differ
+  std::shared_ptr<const data::Dataset>
+      fine;  // with a quarter of the step, see finer_data; at walls the trajectories differ
 };
 
 // The `data` section of a config for clips with four frames where training has one. Error(usage) for datasets that

@@ -10,8 +10,8 @@
 namespace convssm::generate {
 
 struct Context {
-  at::Tensor video;         // [N,K,C,H,W] in [-1,1]
-  at::Tensor actions;       // [N,T] int64 with T of any length, undefined if the file has none
+  data::Clips clips;        // video [N,K,C,H,W], and the actions that led to its frames
+  at::Tensor actions;       // all of the file, [N,T] int64 or [N,T,A] float32 with any T; undefined if it has none
   std::string description;  // what was found and how it was read
 };
 
@@ -22,7 +22,7 @@ struct ContextOptions {
   int64_t clip = -1;        // only this one of several; -1: all
 };
 
-// .npy, .npz (one clip or several), .gif or .mp4. Error(data) if the frames are not those of the model.
+// .npy, .npz (one clip or several), .gif, .mp4 or .png. Error(data) if the frames are not those of the model.
 Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options);
 
 }  // namespace convssm::generate

@@ -1,3 +1,4 @@
+// Frames are written as they come; nothing is at the path before close(), so a file that is there is whole.
 #include "convssm/generate/frame_sink.h"
 
 #include <ATen/ATen.h>
@@ -15,16 +16,7 @@
 namespace convssm::generate {
 namespace {
 
-bool is_8_bit(const data::FrameFormat& format) { return format.low == 0 && format.high == 255; }
-
-// [C,H,W] in [-1,1] -> [H,W,C] as the data was: bytes, or float32 in its units.
-at::Tensor in_units(const at::Tensor& frame, const data::FrameFormat& format) {
-  const at::Tensor x = (frame.to(at::kDouble) + 1) * (0.5 * (format.high - format.low)) + format.low;
-  const at::Tensor values = is_8_bit(format) ? x.round().clamp(0, 255).to(at::kByte) : x.to(at::kFloat);
-  return values.permute({1, 2, 0}).contiguous();
-}
-
-io::DType stored_type(const data::FrameFormat& format) { return is_8_bit(format) ? io::DType::u8 : io::DType::f32; }
+io::DType stored_type(const data::FrameFormat& format) { return format.is_8_bit() ? io::DType::u8 : io::DType::f32; }
 
 std::span<const std::byte> bytes_of(const at::Tensor& x) {
   return {static_cast<const std::byte*>(x.data_ptr()), x.nbytes()};
@@ -33,9 +25,9 @@ std::span<const std::byte> bytes_of(const at::Tensor& x) {
 class NpySink : public FrameSink {
  public:
   NpySink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
-      : format_(format), stream_(path, stored_type(format), {o.frames, format.height, format.width, format.channels}) {}
+      : format_(format), stream_(path, stored_type(format), {o.frames, format.height, format.width, format.depth()}) {}
   void write(const at::Tensor& frame) override {
-    stream_.write(bytes_of(in_units(frame, format_)));
+    stream_.write(bytes_of(data::in_units(frame, format_)));
     ++frames_;
   }
   void close() override { stream_.close_early(frames_); }
@@ -81,9 +73,9 @@ class PictureSink : public FrameSink {
  public:
   PictureSink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
       : video_(io::open_video(path,
-                              {o.frames, format.width, format.height, format.channels == 3 ? 3 : 1, o.fps, o.scale})) {
-    if (format.channels != 1 && format.channels != 3) {
-      log_warning("{} shows the first of {} channels; .npy and .npz hold all", path, format.channels);
+                              {o.frames, format.width, format.height, format.depth() == 3 ? 3 : 1, o.fps, o.scale})) {
+    if (format.depth() != 1 && format.depth() != 3) {
+      log_warning("{} shows the first of {} channels; .npy and .npz hold all", path, format.depth());
     }
   }
   void write(const at::Tensor& frame) override { video_->write(data::picture(frame).pixels); }

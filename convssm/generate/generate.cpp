@@ -1,7 +1,10 @@
+// Frames of a rollout into sinks.
 #include "convssm/generate/generate.h"
 
 #include <ATen/ATen.h>
 
+#include "convssm/base/random.h"
+#include "convssm/generate/rollout.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::generate {
@@ -9,34 +12,21 @@ namespace convssm::generate {
 GenerateResult generate(Predictor& predictor, const at::Tensor& actions, int64_t frames,
                         const std::vector<std::unique_ptr<FrameSink>>& sinks,
                         const std::function<bool(int64_t)>& progress) {
-  ops::require("generate", frames > 0, "frames must be positive, got {}", frames);
   const auto clips = static_cast<size_t>(predictor.batch());
   ops::require("generate", sinks.empty() || sinks.size() == clips, "expected a sink for each of {} clips, got {}",
                clips, sinks.size());
-  GenerateResult result;
-  bool go_on = true;
-  while (result.frames < frames && go_on) {
-    const at::Tensor action = actions.defined() ? actions.select(1, result.frames) : actions;
-    const at::Tensor frame = predictor.next_after(action);
-    if (!at::isfinite(frame).all().item<bool>()) {
-      result.diverged = true;
-      break;
-    }
+  int64_t done = 0;
+  const RolloutEnd end = roll_out(predictor, actions, frames, [&](const at::Tensor& frame) {
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i]->write(frame[static_cast<int64_t>(i)]);
-    result.frames += 1;
-    if (progress) go_on = progress(result.frames);
-  }
-  if (!result.diverged) result.state = predictor.state();
-  return result;
+    return !progress || progress(++done);
+  });
+  return {end.diverged ? models::State() : predictor.state(), end.frames, end.diverged};
 }
 
-GenerateResult generate(models::Model& model, const models::State& state, const at::Tensor& actions, int64_t frames,
-                        const std::vector<std::unique_ptr<FrameSink>>& sinks,
-                        const std::function<bool(int64_t)>& progress) {
-  ops::require("generate", !state.empty(), "the state is empty; start() makes one from a context");
-  Predictor predictor(model, {.batch = state.get("frame").size(0)});
-  predictor.start(state);
-  return generate(predictor, actions, frames, sinks, progress);
+uint64_t future_seed(uint64_t seed, int64_t clip, int64_t sample) {
+  return Stream(seed, "future of clip", static_cast<uint64_t>(clip))
+      .split("sample", static_cast<uint64_t>(sample))
+      .next();
 }
 
 }  // namespace convssm::generate

@@ -19,15 +19,14 @@ struct GenerateResult {
 };
 
 // `frames` frames from where the predictor was started; clip i of the batch goes to sinks[i] (no sinks: nowhere).
-// actions [N,frames] or undefined. `progress(done)` is called after every frame; a false ends the generation. The sinks
-// are not closed.
+// actions [N,frames] or [N,frames,A], or undefined. `progress(done)` is called after every frame; a false ends the
+// generation. The sinks are not closed.
 GenerateResult generate(Predictor& predictor, const at::Tensor& actions, int64_t frames,
                         const std::vector<std::unique_ptr<FrameSink>>& sinks,
                         const std::function<bool(int64_t)>& progress = {});
 
-// The same from a state, by a predictor of its own.
-GenerateResult generate(models::Model& model, const models::State& state, const at::Tensor& actions, int64_t frames,
-                        const std::vector<std::unique_ptr<FrameSink>>& sinks,
-                        const std::function<bool(int64_t)>& progress = {});
+// The seed of one of several futures of a clip: a function of the seed of the whole, the number of the clip in its file,
+// and the number of the sample.
+uint64_t future_seed(uint64_t seed, int64_t clip, int64_t sample);
 
 }  // namespace convssm::generate

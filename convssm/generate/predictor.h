@@ -1,14 +1,17 @@
 // A model run frame by frame, compiled once: for forecasts of any length and for real-time use.
 //   Predictor p(model);
 //   while (...) forecast = p.next(frame);       // a true frame goes in, the forecast of the one after it comes out
-//   p.start(context);  for (...) frame = p.next();   // free-running: its own forecasts go in
-// Models whose core has a plan (convs5, convlstm, convgru) run as an nn::FramePlan: parameters folded and packed at
+//   p.start({context});  for (...) frame = p.next();   // free-running: its own forecasts go in
+// Forecasters that compile (the pixel model with convs5, convlstm, convgru) run as a plan: parameters folded and packed at
 // construction, for int8 at the first start (later changes of the model are not seen), no graph, constant time and memory
-// per frame. Others run by Model::next. The model must outlive its predictor. For one thread at a time; all threads work on a frame.
+// per frame. Others run by Forecaster::next. The model must outlive its predictor. For one thread at a time; all threads
+// work on a frame.
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "convssm/models/forecaster.h"
 #include "convssm/models/model.h"
 
 namespace convssm::generate {
@@ -19,40 +22,42 @@ enum class Precision {
 };
 
 Precision parse_precision(const std::string& text);
+const char* name(Precision precision);
 
 struct PredictorOptions {
   int64_t batch = 1;  // clips that run side by side
   Precision precision = Precision::float32;
-  bool compile = true;  // false: run by Model::next, to compare
+  bool compile = true;  // false: run by Forecaster::next, to compare
 };
-
-class FrameEngine;
 
 class Predictor {
  public:
+  // Error(usage) if the model makes no forecasts, or not with this precision.
   explicit Predictor(models::Model& model, const PredictorOptions& options = {});
   ~Predictor();
   Predictor(Predictor&&) noexcept;
 
-  // Takes in a context [B,K,C,H,W] in [-1,1], with the actions that led to its frames ([B,K] or undefined); what was
-  // before is forgotten. next() then gives frame K.
-  void start(const at::Tensor& context, const at::Tensor& actions = {});
+  // Takes in a context of K frames; what was before is forgotten. next() then gives frame K. `seeds`: one for each clip,
+  // for models that draw; a future is a function of its context, actions and seed.
+  void start(const data::Clips& context, const models::Seeds& seeds = {});
 
   // Goes on from a state of the model or of another predictor.
   void start(const models::State& state);
 
-  // The next frame [B,C,H,W] in [-1,1], in memory of its own; `action` [B] leads to it.
+  // The next frame [B,C,H,W] in [-1,1], in memory of its own; `action` [B] or [B,A] leads to it.
   at::Tensor next(const at::Tensor& frame, const at::Tensor& action = {});  // after this true one
   at::Tensor next();                                                        // after its own last one
   at::Tensor next_after(const at::Tensor& action);                          // the same, with an action
 
   models::State state() const;  // a value: save it, branch it
   int64_t batch() const { return options_.batch; }
+  bool compiled() const { return compiled_; }
 
  private:
+  models::Forecaster& forecaster_;
   PredictorOptions options_;
-  std::unique_ptr<FrameEngine> engine_;
-  bool truth_waits_ = false;  // the frame that goes in next is of the context, and not a forecast
+  bool compiled_;
+  std::unique_ptr<models::FrameEngine> engine_;
 };
 
 }  // namespace convssm::generate

@@ -1,3 +1,4 @@
+// A safetensors file with the names of the state and, in its header, whose state it is.
 #include "convssm/generate/state_file.h"
 
 #include <ATen/ATen.h>

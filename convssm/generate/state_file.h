@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "convssm/models/model.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::generate {
 

@@ -1,19 +1,17 @@
-// A table of extensions, each with the class that writes it and the function that reads it. What all have in common,
-// the checks and the count of frames, is in VideoWriter; a kind adds a frame and closes the file. The strip of a .png
-// chooses its frames by their number beforehand, so it holds one picture and not the video.
+// A table of extensions, each with the class that writes it. What all have in common, the checks and the count of frames,
+// is in VideoWriter; a kind adds a frame and closes the file. The strip of a .png chooses its frames by their number
+// beforehand, so it holds one picture and not the video.
 #include "convssm/io/video_writer.h"
 
 #include <algorithm>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
+#include "convssm/io/array.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/mp4.h"
-#include "convssm/io/npy.h"
 #include "convssm/io/npy_stream.h"
-#include "convssm/io/npz.h"
 #include "convssm/io/png.h"
-#include "convssm/io/text.h"
 
 namespace convssm::io {
 namespace {
@@ -120,43 +118,25 @@ std::unique_ptr<VideoWriter> make(const std::string& path, const VideoFormat& fo
   return std::make_unique<Writer>(path, format);
 }
 
-Array read_npz_video(const std::string& path) {
-  const NpzFile file(path);
-  for (const char* name : {"video", "data"}) {
-    if (file.contains(name)) return file.read(name);
-  }
-  if (file.names().size() == 1) return file.read(file.names()[0]);
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min<size_t>(file.names().size(), 10); ++i) shown.push_back(in_quotes(file.names()[i]));
-  fail(ErrorKind::data, "{}: expected an array 'video' or 'data', or a single array; it holds {}: {}{}", path,
-       file.names().size(), fmt::join(shown, ", "), file.names().size() > shown.size() ? ", ..." : "");
-}
-
-Array read_png_video(const std::string& path) {
-  const Image image = read_png(path);
-  return make_array({1, image.height, image.width, image.channels}, image.pixels);
-}
-
 struct Kind {
   const char* extension;
   std::unique_ptr<VideoWriter> (*open)(const std::string&, const VideoFormat&);
-  Array (*read)(const std::string&);
 };
 
-constexpr Kind kinds[] = {{".npy", make<NpyVideo>, read_npy},
-                          {".npz", make<NpzVideo>, read_npz_video},
-                          {".gif", make<EncodedVideo<GifWriter>>, read_gif},
-                          {".mp4", make<EncodedVideo<Mp4Writer>>, read_mp4},
-                          {".png", make<Strip>, read_png_video}};
+constexpr Kind kinds[] = {{".npy", make<NpyVideo>},
+                          {".npz", make<NpzVideo>},
+                          {".gif", make<EncodedVideo<GifWriter>>},
+                          {".mp4", make<EncodedVideo<Mp4Writer>>},
+                          {".png", make<Strip>}};
 
-const Kind& kind_of(const char* who, const std::string& path) {
+const Kind& kind_of(const std::string& path) {
   const std::string extension = file_ending(path);
   std::vector<std::string> known;
   for (const Kind& kind : kinds) {
     if (extension == kind.extension) return kind;
     known.emplace_back(kind.extension);
   }
-  fail(ErrorKind::usage, "[{}] the name of a video ends with {}; got '{}'", who, fmt::join(known, ", "), path);
+  fail(ErrorKind::usage, "[open_video] the name of a video ends with {}; got '{}'", fmt::join(known, ", "), path);
 }
 
 }  // namespace
@@ -187,14 +167,12 @@ void VideoWriter::close_early() {
 }
 
 std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format) {
-  const Kind& kind = kind_of("open_video", path);
+  const Kind& kind = kind_of(path);
   if (format.frames < 1 || format.width < 1 || format.height < 1 || format.channels < 1 ||
       !checked_byte_count(shape_of(format), 1)) {
     fail(ErrorKind::usage, "[open_video] a video [T,H,W,C] must not be empty, got {}", shape_text(shape_of(format)));
   }
   return kind.open(path, format);
 }
-
-Array read_video(const std::string& path) { return kind_of("read_video", path).read(path); }
 
 }  // namespace convssm::io

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 
-#include "convssm/io/array.h"
 #include "convssm/io/video_format.h"
 
 namespace convssm::io {
@@ -45,9 +44,5 @@ class VideoWriter {
 // evenly spaced in time, side by side. All but .png and the encoder of .mp4 need the memory of a frame.
 // Error(usage) for other extensions.
 std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format);
-
-// What such a file holds: .npy and .npz arrays as they are (of an .npz file `video`, else `data`, else its only array),
-// .gif u8 [T,H,W,1 or 3], .mp4 u8 [T,H,W,3], .png u8 [1,H,W,1 or 3].
-Array read_video(const std::string& path);
 
 }  // namespace convssm::io

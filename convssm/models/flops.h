@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "convssm/models/registry.h"
+#include "convssm/models/model.h"
 
 namespace convssm::models {
 
 // Operations of convolutions and matrix products for one more frame of one clip, after two frames (ops/flop_meter.h).
-uint64_t flops_per_frame(Model& model, const FrameSize& frames);
+uint64_t flops_per_frame(Model& model, const data::FrameFormat& frames);
 
 }  // namespace convssm::models

@@ -1,21 +1,43 @@
+// What all models share: who learns when a model does not say, and parts that never do.
 #include "convssm/models/model.h"
 
 #include <ATen/ATen.h>
 
 #include "convssm/base/error.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::models {
 
-at::Tensor Model::forecasts(const at::Tensor&, const at::Tensor&, const ssm::Timing&) {
-  fail(ErrorKind::usage, "[forecasts] this model does not make them at once; run it by start() and next()");
+std::vector<Player> Model::players() const {
+  Player all{"model", {}};
+  for (const auto& item : named_parameters()) {
+    if (item.value().requires_grad()) all.parameters.emplace_back(item.key(), item.value());
+  }
+  return {all};
 }
 
-void Model::plan(nn::FramePlan&) { fail(ErrorKind::usage, "[plan] this model has none; run it by next()"); }
+void Model::check_data(const data::FrameFormat&, const data::ActionFormat&) const {}
+
+void Model::train(bool on) {
+  torch::nn::Module::train(on);
+  for (const auto& part : frozen_) part->eval();
+}
+
+void Model::freeze(torch::nn::Module& part) {
+  part.eval();
+  for (at::Tensor& parameter : part.parameters()) parameter.requires_grad_(false);
+}
 
 int64_t parameter_count(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& p : module.parameters()) count += p.numel();
   return count;
+}
+
+Forecaster& forecaster_of(Model& model) {
+  Forecaster* forecaster = model.as_forecaster();
+  if (forecaster == nullptr) fail(ErrorKind::usage, "this model makes no forecasts: {}", model.description());
+  return *forecaster;
 }
 
 }  // namespace convssm::models

@@ -1,67 +1,112 @@
-// The contract of every model: clips to a loss, contexts to futures. What a model carries from frame to frame is a State,
-// a value, so a future can be branched, saved and resumed, and a long clip can be trained on in pieces.
+// The contract of everything that is trained. A model turns clips into losses, one for each of its players, and says what
+// else it can do: forecast (models/forecaster.h), tokenize (models/tokenizer.h). It knows no files, no clock, no log, and
+// draws random numbers only from the stream that it is handed.
 #pragma once
 
 #include <torch/nn/module.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "convssm/base/random.h"
 #include "convssm/cores/state.h"
-#include "convssm/ssm/diagonal_states.h"
-
-namespace convssm::nn {
-class FramePlan;
-}
+#include "convssm/data/dataset.h"
 
 namespace convssm::models {
 
 using cores::State;
+using data::Clips;
 
-struct LossOutput {
-  at::Tensor loss;                                        // scalar, a mean over the predicted frames
-  std::vector<std::pair<std::string, at::Tensor>> parts;  // named scalars for the log, cut from the graph
-  State state;                                            // after the last input frame
+class Forecaster;
+class Tokenizer;
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// One who learns: parameters that an optimizer of their own moves, by a loss of their own. Generator and discriminator
+// are two; most models are one.
+struct Player {
+  std::string name;
+  NamedTensors parameters;  // by their names in the model
 };
 
-struct FrameOutput {
-  at::Tensor frame;  // [B,C,H,W] in [-1,1]
-  State state;
+// Where a loss is asked for.
+struct LossContext {
+  std::string player = "model";
+  int64_t step = 0, steps = 1;  // of training, for weights that change over it
+  Stream random = Stream(0);    // a function of seed, step, player and micro-batch
+};
+
+struct LossOutput {
+  at::Tensor loss;     // scalar, a mean over the predicted frames
+  NamedTensors parts;  // scalars for the log by name, cut from the graph
+  State state;         // after the last input frame
 };
 
 class Model : public torch::nn::Module {
  public:
-  // Teacher forced: video [B,T,C,H,W] in [-1,1], T >= 2; frames 0..T-2 go in, 1..T-1 are predicted. actions [B,T] int64
-  // or undefined; a negative action is the masked one. With `start` the clip goes on where another ended: the loss of a
-  // clip is the mean of those of its pieces weighted by their predicted frames (pieces overlap by one frame).
-  // `inputs`, of the video's size, goes in instead of its frames; the video stays what is to be predicted.
-  virtual LossOutput loss(const at::Tensor& video, const at::Tensor& actions, const State& start = {},
-                          const at::Tensor& inputs = {}) = 0;
+  // Who learns, in the order of their updates within a step. By default one player, "model", with all parameters that
+  // require gradients. A parameter of no player is frozen.
+  virtual std::vector<Player> players() const;
 
-  // Teacher forced, without gradients: every frame of video [B,T,C,H,W] goes in, and for each the forecast of the frame
-  // after it comes out, [B,T,C,H,W]. actions [B,T] lead to the frames that are forecast; undefined: none. `timing` says
-  // when the frames were taken, dt as [T] or [T,B]; an error if the model knows no time between frames.
-  virtual at::Tensor forecasts(const at::Tensor& video, const at::Tensor& actions, const ssm::Timing& timing = {});
+  // The loss of context.player. With `start` the clips go on where others ended. Teacher forced models take frames
+  // 0..T-2 in and predict 1..T-1, so the chunks of a clip overlap by one frame.
+  virtual LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) = 0;
 
-  // Takes in a context [B,K,C,H,W] of at least one frame, with the actions that led to its frames ([B,K] or undefined).
-  // With `state` it goes on from there. next() then gives frame K.
-  virtual State start(const at::Tensor& context, const at::Tensor& actions, const State& state = {}) = 0;
+  // "" if the loss of a clip is the mean of the losses of its chunks, weighted by their predicted frames: no noise is
+  // drawn, and states carry everything across a cut. Otherwise why not. Training runs such a model chunk by chunk in
+  // bounded memory, each chunk twice.
+  virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
 
-  // The next frame, with the action [B] that leads to it (undefined: none).
-  virtual FrameOutput next(const State& state, const at::Tensor& action) = 0;
+  // Error(usage) if clips like these cannot be trained on; says which option would have to change.
+  virtual void check_data(const data::FrameFormat& frames, const data::ActionFormat& actions) const;
 
-  // Describes next() to a plan (nn/frame_plan.h). Its doors: `frame` [B,C,H,W] goes in, `next` [B,C,H,W] comes out,
-  // `action` int64 [B] if the model takes actions, and the states by the names of the State. The states are marked.
-  virtual bool has_plan() const { return false; }
-  virtual void plan(nn::FramePlan& plan);
+  virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 
-  virtual bool constant_state() const = 0;      // whether memory per frame of a rollout is constant
-  virtual double pair_bytes() const = 0;        // memory that training keeps per pair of frames and sample (attention)
-  virtual std::string description() const = 0;  // one line: "pixel predictor, convs5 core, 21.7M parameters"
+  virtual Forecaster* as_forecaster() { return nullptr; }
+  virtual Tokenizer* as_tokenizer() { return nullptr; }
+
+  virtual std::string description() const = 0;           // "pixel predictor, convs5 core, 21.7M parameters"
+  virtual std::string label() const { return "model"; }  // a word for tables: "convs5"
+
+  // Frozen parts stay in eval mode.
+  void train(bool on = true) override;
+
+ protected:
+  // Registers a part that does not learn, such as the tokenizer of a code model: it belongs to no player, stays in eval
+  // mode, and is stored in the model's own file, so that one file runs.
+  template <typename Part>
+  std::shared_ptr<Part> register_frozen(const std::string& name, std::shared_ptr<Part> part) {
+    register_module(name, part);
+    freeze(*part);
+    frozen_.push_back(part);
+    return part;
+  }
+
+ private:
+  static void freeze(torch::nn::Module& part);
+
+  std::vector<std::shared_ptr<torch::nn::Module>> frozen_;
 };
 
-// The number of trainable values.
+// The number of values that are learned.
 int64_t parameter_count(const torch::nn::Module& module);
+
+// The forecaster of a model; Error(usage) that names the model if it has none.
+Forecaster& forecaster_of(Model& model);
+
+// In eval mode while it lives.
+class EvalMode {
+ public:
+  explicit EvalMode(Model& model) : model_(model), training_(model.is_training()) { model.eval(); }
+  ~EvalMode() { model_.train(training_); }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  Model& model_;
+  bool training_;
+};
 
 }  // namespace convssm::models

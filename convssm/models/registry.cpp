@@ -1,41 +1,59 @@
+// The table of models: the one place outside a model's folder that knows it.
 #include "convssm/models/registry.h"
 
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
-#include "convssm/models/pixel_predictor.h"
+#include "convssm/models/pixel/pixel_predictor.h"
 
 namespace convssm::models {
 namespace {
 
-std::shared_ptr<Model> make_pixel(const nlohmann::json& json, const FrameSize& frames) {
+std::shared_ptr<Model> make_pixel(const nlohmann::json& json, const data::FrameFormat& frames) {
   PixelOptions options = PixelOptions::from_json(json);
-  options.channels = frames.channels, options.height = frames.height, options.width = frames.width;
+  options.channels = frames.depth(), options.height = frames.height, options.width = frames.width;
   return std::make_shared<PixelPredictorImpl>(options);
+}
+
+std::vector<ModelInfo>& table() {
+  static std::vector<ModelInfo> models{
+      {"pixel",
+       "encoder, temporal core, decoder on pixels, L1 + L2 loss",
+       make_pixel,
+       {"core.window", "core.recompute"}},
+  };
+  return models;
 }
 
 }  // namespace
 
-const std::vector<ModelInfo>& all_models() {
-  static const std::vector<ModelInfo> table{
-      {"pixel", "encoder, temporal core, decoder on pixels, L1 + L2 loss", make_pixel},
-  };
-  return table;
+const std::vector<ModelInfo>& all_models() { return table(); }
+
+void register_model(ModelInfo info) {
+  for (const ModelInfo& model : table()) {
+    if (model.name == info.name) fail(ErrorKind::usage, "[register_model] there is a model '{}' already", info.name);
+  }
+  table().push_back(std::move(info));
 }
 
-std::shared_ptr<Model> make_model(const nlohmann::json& options, const FrameSize& frames) {
+const ModelInfo& find_model(const nlohmann::json& options) {
   if (!options.is_object()) fail(ErrorKind::usage, "[model] expected a group of options, got {}", options.dump());
-  nlohmann::json own = options;
-  const nlohmann::json given = own.contains("name") ? own["name"] : "pixel";
-  own.erase("name");
+  const nlohmann::json given = options.contains("name") ? options["name"] : "pixel";
   const std::string name = given.is_string() ? given.get<std::string>() : given.dump();
   std::vector<std::string> names;
   for (const ModelInfo& model : all_models()) {
-    if (name == model.name) return model.make(own, frames);
-    names.emplace_back(model.name);
+    if (name == model.name) return model;
+    names.push_back(model.name);
   }
   fail_unknown("[model] unknown model", name, names);
+}
+
+std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames) {
+  const ModelInfo& model = find_model(options);
+  nlohmann::json own = options;
+  own.erase("name");
+  return model.make(own, frames);
 }
 
 }  // namespace convssm::models

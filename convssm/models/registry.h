@@ -1,6 +1,7 @@
-// All models by name. A new model adds one line to the table in registry.cpp.
+// All models by name. A new model adds one line to the table in registry.cpp, or register_model in a program of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,19 +11,23 @@
 
 namespace convssm::models {
 
-struct FrameSize {
-  int64_t channels = 1, height = 0, width = 0;
-};
-
 struct ModelInfo {
-  const char* name;
-  const char* summary;
-  std::shared_ptr<Model> (*make)(const nlohmann::json& options, const FrameSize& frames);
+  std::string name;
+  std::string summary;
+  std::function<std::shared_ptr<Model>(const nlohmann::json& options, const data::FrameFormat& frames)> make;
+  std::vector<std::string> changeable = {};  // options that a trained model may change, as "core.window": they make no
+                                             // parameter another
 };
 
 const std::vector<ModelInfo>& all_models();
 
+// Adds a model of the caller's own; Error(usage) if the name is taken. References from find_model end with it.
+void register_model(ModelInfo info);
+
+// The one that options["name"] names (default: pixel); an unknown name is an error that names the nearest.
+const ModelInfo& find_model(const nlohmann::json& options);
+
 // options: the `model` section of a config, {"name": "pixel", "encoder": {...}, "core": {"name": "convs5", ...}, ...}.
-std::shared_ptr<Model> make_model(const nlohmann::json& options, const FrameSize& frames);
+std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames);
 
 }  // namespace convssm::models

@@ -1,3 +1,5 @@
+// Rests on the law of cores alone: no chunk knows another but through its state, so any model whose losses add up over
+// chunks trains in bounded memory.
 #include "convssm/train/gradients.h"
 
 #include <ATen/ATen.h>
@@ -10,39 +12,38 @@
 namespace convssm::train {
 namespace {
 
+using models::LossContext;
 using models::LossOutput;
 using models::Model;
 using models::State;
 
-struct Piece {
+struct Chunk {
   int64_t begin, end;  // input frames; frames begin+1 .. end are predicted
   State start;
 };
 
-void add(LossValues& sum, const LossOutput& out, double weight) {
-  sum.loss += weight * out.loss.item<double>();
-  for (size_t i = 0; i < out.parts.size(); ++i) {
-    if (sum.parts.size() == i) sum.parts.emplace_back(out.parts[i].first, 0);
-    sum.parts[i].second += weight * out.parts[i].second.item<double>();
-  }
+LossOutput run(Model& model, const data::Clips& clips, const LossContext& context, const Chunk& chunk,
+               const State& start) {
+  return model.loss(data::frames_of(clips, chunk.begin, chunk.end + 1), context, start);
 }
 
-LossOutput run(Model& model, const TrainingClips& clips, const Piece& piece, const State& start) {
-  const auto cut = [&](const at::Tensor& x) { return x.defined() ? x.slice(1, piece.begin, piece.end + 1) : x; };
-  return model.loss(cut(clips.video), cut(clips.actions), start, cut(clips.inputs));
-}
-
-// The pieces with the states they start from, found without gradients.
-std::vector<Piece> cut(Model& model, const TrainingClips& clips, int64_t chunk) {
+// The chunks with the states they start from, found without gradients.
+std::vector<Chunk> cut(Model& model, const data::Clips& clips, const LossContext& context, int64_t length) {
   at::NoGradGuard no_grad;
-  const int64_t predicted = clips.video.size(1) - 1;
-  std::vector<Piece> pieces;
+  const int64_t predicted = clips.frames() - 1;
+  std::vector<Chunk> chunks;
   State state;
-  for (int64_t begin = 0; begin < predicted; begin += chunk) {
-    pieces.push_back({begin, std::min(begin + chunk, predicted), state});
-    if (pieces.back().end < predicted) state = run(model, clips, pieces.back(), state).state;
+  for (int64_t begin = 0; begin < predicted; begin += length) {
+    chunks.push_back({begin, std::min(begin + length, predicted), state});
+    if (chunks.back().end < predicted) state = run(model, clips, context, chunks.back(), state).state;
   }
-  return pieces;
+  return chunks;
+}
+
+NamedValues values_of(const models::NamedTensors& parts) {
+  NamedValues values;
+  for (const auto& [name, value] : parts) values.emplace_back(name, value.item<double>());
+  return values;
 }
 
 // Leaves of the graph with the values of `state`, so that their gradients can be asked for.
@@ -57,21 +58,35 @@ State as_leaves(const State& state) {
 
 }  // namespace
 
-LossValues add_gradients(Model& model, const TrainingClips& clips, int64_t chunk_frames, double weight,
-                         bool recompute) {
+void add_values(NamedValues& sum, const NamedValues& values, double weight) {
+  for (const auto& [name, value] : values) {
+    const auto found = std::ranges::find(sum, name, &NamedValues::value_type::first);
+    if (found != sum.end()) {
+      found->second += weight * value;
+    } else {
+      sum.emplace_back(name, weight * value);
+    }
+  }
+}
+
+LossValues add_gradients(Model& model, const data::Clips& clips, const LossContext& context, int64_t chunk_frames,
+                         double weight, bool recompute) {
   const nn::RecomputeScope scope(recompute);
-  const int64_t predicted = clips.video.size(1) - 1;
+  const int64_t predicted = clips.frames() - 1;
   if (chunk_frames <= 0) chunk_frames = std::max<int64_t>(predicted, 1);
-  std::vector<Piece> pieces = cut(model, clips, chunk_frames);
+  std::vector<Chunk> chunks = cut(model, clips, context, chunk_frames);
+  if (chunks.empty()) chunks.push_back({0, std::max<int64_t>(predicted, 0), {}});  // a model of single frames
   LossValues sum;
-  State gradient;  // of the loss of the later pieces with respect to the state at the cut
-  while (!pieces.empty()) {
-    const Piece piece = std::move(pieces.back());
-    pieces.pop_back();
-    const double share = static_cast<double>(piece.end - piece.begin) / static_cast<double>(predicted);
-    const State start = as_leaves(piece.start);
-    const LossOutput out = run(model, clips, piece, start);
-    add(sum, out, share);
+  State gradient;  // of the loss of the later chunks with respect to the state at the cut
+  while (!chunks.empty()) {
+    const Chunk chunk = std::move(chunks.back());
+    chunks.pop_back();
+    const double share =
+        predicted > 0 ? static_cast<double>(chunk.end - chunk.begin) / static_cast<double>(predicted) : 1.0;
+    const State start = as_leaves(chunk.start);
+    const LossOutput out = run(model, clips, context, chunk, start);
+    sum.loss += share * out.loss.item<double>();
+    add_values(sum.parts, values_of(out.parts), share);
     std::vector<at::Tensor> roots = {out.loss * (share * weight)}, seeds = {at::Tensor()};
     for (const auto& [name, value] : out.state.items()) {
       if (gradient.empty() || !value.requires_grad() || !gradient.get(name).defined()) continue;

@@ -1,6 +1,6 @@
-// The gradients of a clip's loss, whole or in pieces of bounded memory.
-// In pieces: a first pass without gradients keeps the state at every cut; then from the last piece to the first, each is
-// run again with gradients, starting from its state, and hands the gradient of that state to the piece before it.
+// The gradients of a clip's loss, whole or in chunks of bounded memory.
+// In chunks: a first pass without gradients keeps the state at every cut; then from the last chunk to the first, each is
+// run again with gradients, starting from its state, and hands the gradient of that state to the chunk before it.
 // By the law of all cores (splitting changes nothing) the result is that of the whole clip.
 #pragma once
 
@@ -12,21 +12,20 @@
 
 namespace convssm::train {
 
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+// sum += weight * values, by name; a name that is new is added.
+void add_values(NamedValues& sum, const NamedValues& values, double weight);
+
 struct LossValues {
   double loss = 0;
-  std::vector<std::pair<std::string, double>> parts;
-};
-
-// What a step learns from. video [B,T,C,H,W]; actions [B,T] or undefined; inputs like the video, or undefined: what goes in
-// instead of its frames (see Model::loss).
-struct TrainingClips {
-  at::Tensor video, actions, inputs;
+  NamedValues parts;
 };
 
 // Adds weight * d loss / d parameters to the gradients of the parameters.
-// chunk_frames: predicted frames per piece, 0 for the whole clip at once. recompute: every layer keeps only its input and
+// chunk_frames: predicted frames per chunk, 0 for the whole clip at once. recompute: every layer keeps only its input and
 // is run again (nn/recompute.h).
-LossValues add_gradients(models::Model& model, const TrainingClips& clips, int64_t chunk_frames, double weight = 1,
-                         bool recompute = false);
+LossValues add_gradients(models::Model& model, const data::Clips& clips, const models::LossContext& context,
+                         int64_t chunk_frames, double weight = 1, bool recompute = false);
 
 }  // namespace convssm::train

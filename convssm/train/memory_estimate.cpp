@@ -1,3 +1,5 @@
+// Measured, not derived: a meter counts the bytes of all tensors while short clips run, so a new model needs no formula.
+// The model may be one that goes on from a checkpoint: what a run changes besides gradients is put back.
 #include "convssm/train/memory_estimate.h"
 
 #include <ATen/ATen.h>
@@ -8,6 +10,7 @@
 #include "convssm/base/memory.h"
 #include "convssm/ops/memory_meter.h"
 #include "convssm/train/gradients.h"
+#include "convssm/train/optimizer.h"
 
 namespace convssm::train {
 namespace {
@@ -21,10 +24,39 @@ uint64_t state_bytes(const models::State& state) {
   return bytes;
 }
 
-uint64_t peak_of(models::Model& model, const at::Tensor& video, int64_t frames, bool recompute) {
-  ops::MemoryMeter meter;
-  add_gradients(model, {video.slice(1, 0, frames), {}, {}}, 0, 1, recompute);
-  return meter.peak();
+// The buffers of a model as they were, when it ends.
+class KeepBuffers {
+ public:
+  explicit KeepBuffers(models::Model& model) {
+    for (const at::Tensor& buffer : model.buffers()) kept_.emplace_back(buffer, buffer.clone());
+  }
+  ~KeepBuffers() {
+    const at::NoGradGuard no_grad;
+    for (auto& [buffer, values] : kept_) buffer.copy_(values);
+  }
+  KeepBuffers(const KeepBuffers&) = delete;
+  KeepBuffers& operator=(const KeepBuffers&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+};
+
+// The most of any player.
+uint64_t peak_of(models::Model& model, const data::Clips& clip, int64_t frames, bool recompute) {
+  uint64_t peak = 0;
+  for (const models::Player& player : model.players()) {
+    const OnlyLearner only(model, player);
+    ops::MemoryMeter meter;
+    add_gradients(model, data::frames_of(clip, 0, frames), {.player = player.name}, 0, 1, recompute);
+    peak = std::max(peak, meter.peak());
+  }
+  return peak;
+}
+
+uint64_t clip_bytes(const data::Clips& clip) {
+  uint64_t bytes = 0;
+  for (const at::Tensor& x : {clip.video, clip.actions, clip.codes, clip.valid}) bytes += x.defined() ? x.nbytes() : 0;
+  return bytes;
 }
 
 uint64_t largest_parameter(const models::Model& model) {
@@ -37,7 +69,7 @@ int64_t frames_at_once(const TrainOptions& o) {
   return o.chunk_frames > 0 ? std::min(o.chunk_frames, o.frames - 1) : o.frames - 1;
 }
 
-int64_t pieces_of(const TrainOptions& o) { return (o.frames - 2 + frames_at_once(o)) / frames_at_once(o); }
+int64_t chunks_of(const TrainOptions& o) { return (o.frames - 2 + frames_at_once(o)) / frames_at_once(o); }
 
 }  // namespace
 
@@ -50,21 +82,24 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 
-MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width, bool recompute) {
+MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, bool recompute) {
+  const KeepBuffers buffers(model);
   const uint64_t parameters = 4 * models::parameter_count(model);
-  const at::Tensor video = at::zeros({1, 8, channels, height, width});
+  const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max<int64_t>(many / 2, 1);
   model.zero_grad(true);
-  peak_of(model, video, 2, recompute);  // makes the gradients, which then stay
-  const uint64_t three = peak_of(model, video, 4, recompute), seven = peak_of(model, video, 8, recompute);
+  peak_of(model, clip, few, recompute);  // makes the gradients, which then stay
+  const uint64_t low = peak_of(model, clip, few, recompute), high = peak_of(model, clip, many, recompute);
+  const auto predicted = static_cast<uint64_t>(std::max<int64_t>(few - 1, 0));
   MemoryEstimate estimate;
-  estimate.per_frame = seven > three ? (seven - three) / 4 : seven;
-  const uint64_t scratch = three > 3 * estimate.per_frame ? three - 3 * estimate.per_frame : 0;
+  estimate.per_frame = high > low ? (high - low) / static_cast<uint64_t>(many - few) : high;
+  const uint64_t kept = predicted * estimate.per_frame, scratch = low > kept ? low - kept : 0;
   estimate.fixed = 4 * parameters + std::max(scratch, largest_parameter(model));
   estimate.per_pair = model.pair_bytes();
-  estimate.pixels = sizeof(float) * static_cast<uint64_t>(channels * height * width);
+  estimate.pixels = clip_bytes(clip) / static_cast<uint64_t>(std::max<int64_t>(clip.frames(), 1));
   {
     at::NoGradGuard no_grad;
-    estimate.state = state_bytes(model.loss(at::zeros({1, 2, channels, height, width}), {}).state);
+    const models::LossContext context{.player = model.players().at(0).name};
+    estimate.state = state_bytes(model.loss(data::frames_of(clip, 0, std::min<int64_t>(2, many)), context).state);
   }
   model.zero_grad(true);
   return estimate;
@@ -78,7 +113,7 @@ int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options
   };
   const int64_t whole = o.frames - 1;
   if (total(0) <= budget) return 0;
-  // Long pieces keep much for their gradients, short ones many states at their cuts: from the least of both upwards.
+  // Long chunks keep much for their gradients, short ones many states at their cuts: from the least of both upwards.
   int64_t low = 1, high = whole;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
@@ -94,17 +129,16 @@ int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options
     const int64_t middle = (low + high) / 2;
     (total(middle) <= budget ? low : high) = middle;
   }
-  const int64_t pieces = (whole + low - 1) / low, even = (whole + pieces - 1) / pieces;
+  const int64_t chunks = (whole + low - 1) / low, even = (whole + chunks - 1) / chunks;
   return total(even) <= budget ? even : low;
 }
 
-std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, bool constant_state,
-                         uint64_t available) {
+std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, bool in_chunks, uint64_t available) {
   const uint64_t need = estimate.total(o);
   std::string text = fmt::format(
       "a step takes about {}: {} for the model, {} per frame in memory ({} clips x {} frames)", format_bytes(need),
       format_bytes(estimate.fixed), format_bytes(estimate.per_frame), o.batch / o.accumulate, frames_at_once(o));
-  if (const int64_t pieces = pieces_of(o); pieces > 1) text += fmt::format("; {} pieces of a clip", pieces);
+  if (const int64_t chunks = chunks_of(o); chunks > 1) text += fmt::format("; {} chunks of a clip", chunks);
   const uint64_t allowed = o.memory_bytes();
   const bool by_option = allowed > 0 && allowed < available;
   if (by_option) available = allowed;
@@ -114,7 +148,7 @@ std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, 
   std::string advice;
   smaller.accumulate = o.batch;
   if (estimate.total(smaller) <= available) advice = fmt::format("train.accumulate={}", o.batch);
-  while (advice.empty() && constant_state && frames_at_once(smaller) > 1) {
+  while (advice.empty() && in_chunks && frames_at_once(smaller) > 1) {
     smaller.chunk_frames = frames_at_once(smaller) / 2;
     if (estimate.total(smaller) > available) continue;
     advice = fmt::format("train.accumulate={} train.chunk_frames={}", o.batch, smaller.chunk_frames);

@@ -1,4 +1,4 @@
-// How much memory a training step will take, found by running the model on very short clips and extrapolating:
+// How much memory a training step will take, found by running the model on the first frames of a clip and extrapolating:
 // what is kept for the gradients grows with the frames in memory at once, and for attention with their square.
 #pragma once
 
@@ -14,7 +14,7 @@ struct MemoryEstimate {
   uint64_t fixed = 0;      // parameters, gradients, moments, scratch, the tensor that a checkpoint is writing
   uint64_t per_frame = 0;  // of one clip
   double per_pair = 0;     // of frames of one clip
-  uint64_t state = 0;      // of one clip, at one cut between pieces
+  uint64_t state = 0;      // of one clip, at one cut between chunks
   uint64_t pixels = 0;     // of one frame as it is read
   uint64_t program = 0;    // of the process before there is a model
 
@@ -22,16 +22,16 @@ struct MemoryEstimate {
   uint64_t total(const TrainOptions& options) const;
 };
 
-// Runs the model forward and backward on clips of 4 and 8 frames [channels,height,width]; leaves no gradients.
-MemoryEstimate estimate_memory(models::Model& model, int64_t channels, int64_t height, int64_t width,
-                               bool recompute = false);
+// Runs the loss of every player forward and backward on the first 4 and 8 frames of a clip (a batch of one; fewer if it
+// is shorter). Leaves no gradients, and buffers (running averages, codebooks) as they were.
+MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, bool recompute = false);
 
-// 0 if a step on whole clips stays within the budget, else the largest chunk_frames that does, evened out over the pieces
+// 0 if a step on whole clips stays within the budget, else the largest chunk_frames that does, evened out over the chunks
 // that it needs. If none does: the one that takes least.
 int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options, uint64_t budget);
 
 // Says what a step will take; Error(usage) with advice if that is more than `available` bytes.
-std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& options, bool constant_state,
+std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& options, bool in_chunks,
                          uint64_t available);
 
 }  // namespace convssm::train

@@ -1,9 +1,13 @@
+// One optimizer per player. The average begins slowly, min(ema, (1 + n) / (10 + n)) after n updates, so that it forgets the
+// initial values within a short training too.
 #include "convssm/train/optimizer.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "convssm/base/error.h"
 #include "convssm/io/tensor.h"
@@ -24,56 +28,107 @@ at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, c
 
 }  // namespace
 
-Optimizer::Optimizer(models::Model& model, const TrainOptions& options) : options_(options) {
-  for (const auto& item : model.named_parameters()) slots_.push_back({item.key(), item.value(), {}, {}});
+Optimizer::Optimizer(const models::Player& player, const PlayerOptions& options)
+    : player_(player.name), options_(options) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, parameter] : player.parameters) {
+    slots_.push_back({name, parameter, {}, {}, options.ema > 0 ? parameter.detach().clone() : at::Tensor()});
+  }
 }
 
 void Optimizer::clear_gradients() {
   for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
 }
 
+double Optimizer::gradient_norm() const {
+  double sum = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.parameter.grad().defined()) sum += ops::square_sum(slot.parameter.grad());
+  }
+  return std::sqrt(sum);
+}
+
 void Optimizer::update(double lr, double scale) {
   const at::NoGradGuard no_grad;
+  const auto n = static_cast<double>(updates_);
+  const double decay = std::min(options_.ema, (1 + n) / (10 + n));
   const ops::AdamWStep step{lr, options_.beta1, options_.beta2, options_.eps, options_.weight_decay, ++updates_};
   for (Slot& slot : slots_) {
-    if (!slot.parameter.grad().defined()) continue;
-    if (!slot.m.defined()) {
-      slot.m = at::zeros_like(slot.parameter);
-      slot.v = at::zeros_like(slot.parameter);
+    if (slot.parameter.grad().defined()) {
+      if (!slot.m.defined()) {
+        slot.m = at::zeros_like(slot.parameter);
+        slot.v = at::zeros_like(slot.parameter);
+      }
+      ops::adamw_(slot.parameter, slot.parameter.grad().contiguous(), slot.m, slot.v, step, scale);
+      torch::autograd::impl::bump_version(slot.parameter);  // whoever keeps something for a version sees the change
     }
-    ops::adamw_(slot.parameter, slot.parameter.grad().contiguous(), slot.m, slot.v, step, scale);
-    torch::autograd::impl::bump_version(slot.parameter);  // whoever keeps something for a version sees the change
+    if (slot.average.defined()) slot.average.lerp_(slot.parameter, 1 - decay);
   }
+}
+
+void Optimizer::swap_averages() {
+  const at::NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    if (!slot.average.defined()) continue;
+    const at::Tensor trained = slot.parameter.detach().clone();
+    slot.parameter.copy_(slot.average);
+    slot.average = trained;
+  }
+}
+
+std::string Optimizer::updates_name() const {
+  return player_ == "model" ? "optimizer.updates" : "optimizer.updates." + player_;
 }
 
 std::vector<io::LazyArray> Optimizer::arrays() const {
   std::vector<io::LazyArray> arrays;
   for (const Slot& slot : slots_) {
-    if (updates_ == 0) break;
+    if (slot.average.defined()) arrays.push_back(io::lazy_array("average." + slot.name, slot.average));
+    if (updates_ == 0) continue;
     const auto or_zero = [&](const at::Tensor& x) { return x.defined() ? x : at::zeros_like(slot.parameter); };
     arrays.push_back(io::lazy_array("optimizer." + slot.name + ".m", or_zero(slot.m)));
     arrays.push_back(io::lazy_array("optimizer." + slot.name + ".v", or_zero(slot.v)));
   }
-  arrays.push_back(io::lazy_array("optimizer.updates", at::full({1}, updates_, at::kLong)));
+  arrays.push_back(io::lazy_array(updates_name(), at::full({1}, updates_, at::kLong)));
   return arrays;
 }
 
 void Optimizer::load(const io::SafetensorsFile& file) {
-  updates_ = file.read("optimizer.updates").values<int64_t>()[0];
+  updates_ = file.read(updates_name()).values<int64_t>()[0];
+  const auto& names = file.names();
   for (Slot& slot : slots_) {
     slot.m = slot.v = at::Tensor();
+    const std::string average = "average." + slot.name;
+    if (slot.average.defined()) {  // a run that begins to average begins with the weights it has
+      const bool there = std::ranges::find(names, average) != names.end();
+      slot.average = there ? read_like(file, average, slot.parameter) : slot.parameter.detach().clone();
+    }
     if (updates_ == 0) continue;
     slot.m = read_like(file, "optimizer." + slot.name + ".m", slot.parameter);
     slot.v = read_like(file, "optimizer." + slot.name + ".v", slot.parameter);
   }
 }
 
-double gradient_norm(const models::Model& model) {
-  double sum = 0;
-  for (const at::Tensor& p : model.parameters()) {
-    if (p.grad().defined()) sum += ops::square_sum(p.grad());
+AveragedWeights::AveragedWeights(std::vector<Optimizer>& optimizers) : optimizers_(optimizers) {
+  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+}
+
+AveragedWeights::~AveragedWeights() {
+  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+}
+
+OnlyLearner::OnlyLearner(models::Model& model, const models::Player& player) {
+  std::unordered_set<const void*> its;
+  for (const auto& [name, parameter] : player.parameters) its.insert(parameter.unsafeGetTensorImpl());
+  for (at::Tensor& parameter : model.parameters()) {
+    if (!parameter.requires_grad() || its.contains(parameter.unsafeGetTensorImpl())) continue;
+    parameter.requires_grad_(false);
+    paused_.push_back(parameter);
   }
-  return std::sqrt(sum);
+}
+
+OnlyLearner::~OnlyLearner() {
+  for (at::Tensor& parameter : paused_) parameter.requires_grad_(true);
 }
 
 std::string first_bad_parameter(const models::Model& model) {

@@ -1,4 +1,5 @@
-// AdamW (ops/adamw.h) on all parameters of a model, with its moments as arrays of a checkpoint.
+// AdamW (ops/adamw.h) on the parameters of one player, and the running average of its weights; both are arrays of a
+// checkpoint.
 #pragma once
 
 #include <string>
@@ -12,14 +13,22 @@ namespace convssm::train {
 
 class Optimizer {
  public:
-  Optimizer(models::Model& model, const TrainOptions& options);
+  Optimizer(const models::Player& player, const PlayerOptions& options);
+
+  const std::string& player() const { return player_; }
+  const PlayerOptions& options() const { return options_; }
 
   void clear_gradients();
+  double gradient_norm() const;  // of all gradients together; infinity or NaN if one of them holds such a value
 
   // Parameters without a gradient stay as they are. `scale` multiplies the gradients.
   void update(double lr, double scale = 1);
 
-  // `optimizer.<parameter>.m` and `.v`, and `optimizer.updates`.
+  // Puts the averaged weights into the model and the trained ones here, or back. Nothing without `ema`.
+  void swap_averages();
+
+  // `optimizer.<parameter>.m` and `.v`, `average.<parameter>`, and `optimizer.updates` (`optimizer.updates.<player>`
+  // unless it is called "model").
   std::vector<io::LazyArray> arrays() const;
   void load(const io::SafetensorsFile& file);
 
@@ -27,14 +36,40 @@ class Optimizer {
   struct Slot {
     std::string name;
     at::Tensor parameter, m, v;  // moments are undefined before the first update
+    at::Tensor average;          // undefined without `ema`
   };
+  std::string updates_name() const;
+
+  std::string player_;
+  PlayerOptions options_;
   std::vector<Slot> slots_;
-  TrainOptions options_;
   int64_t updates_ = 0;
 };
 
-// The norm of all gradients together; infinity or NaN if one of them holds such a value.
-double gradient_norm(const models::Model& model);
+// The averaged weights are in the model while it lives.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(std::vector<Optimizer>& optimizers);
+  ~AveragedWeights();
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  std::vector<Optimizer>& optimizers_;
+};
+
+// Only one player's parameters require gradients while it lives: what another player's loss says of the others is neither
+// computed nor kept.
+class OnlyLearner {
+ public:
+  OnlyLearner(models::Model& model, const models::Player& player);
+  ~OnlyLearner();
+  OnlyLearner(const OnlyLearner&) = delete;
+  OnlyLearner& operator=(const OnlyLearner&) = delete;
+
+ private:
+  std::vector<at::Tensor> paused_;
+};
 
 // The name of the first parameter whose gradient holds NaN or infinity; "" if there is none.
 std::string first_bad_gradient(const models::Model& model);

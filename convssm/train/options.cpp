@@ -1,3 +1,4 @@
+// Read strictly and checked at once: a training of days should not fail on a typing error at its end.
 #include "convssm/train/options.h"
 
 #include <algorithm>
@@ -55,20 +56,27 @@ void read_chunk_frames(OptionReader& read, const nlohmann::json& json, int64_t& 
   });
 }
 
-void check(const TrainOptions& o) {
-  require(o.steps > 0, "steps", "positive", o.steps);
-  require(o.batch > 0, "batch", "positive", o.batch);
-  require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
-  require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
+void check(const PlayerOptions& o, int64_t steps) {
   require(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
-  require(o.warmup >= 0 && o.warmup <= o.steps, "warmup", "between 0 and steps", o.warmup);
-  const bool decays = o.schedule != Schedule::cosine_short || 2 * o.warmup < o.steps;
+  require(o.start >= 0 && o.start < steps, "start", "between 0 and the last step", o.start);
+  require(o.warmup >= 0 && o.warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
+  const bool decays = o.schedule != Schedule::cosine_short || 2 * o.warmup < steps - o.start;
   require(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
   require(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
   require(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
   require(o.eps > 0, "eps", "positive", o.eps);
   require(o.weight_decay >= 0, "weight_decay", "0 or positive", o.weight_decay);
   require(o.clip_norm >= 0, "clip_norm", "0 or positive", o.clip_norm);
+  require(o.ema >= 0 && o.ema < 1, "ema", "in [0,1)", o.ema);
+}
+
+void check(const TrainOptions& o) {
+  require(o.steps > 0, "steps", "positive", o.steps);
+  require(o.batch > 0, "batch", "positive", o.batch);
+  require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
+  require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
+  check(o.optimizer, o.steps);
+  for (const auto& [name, options] : o.players) check(options, o.steps);
   require(o.self_feed >= 0 && o.self_feed <= 1, "self_feed", "in [0,1]", o.self_feed);
   require(o.self_feed_passes >= 1, "self_feed_passes", "positive", o.self_feed_passes);
   require(o.action_dropout >= 0 && o.action_dropout <= 1, "action_dropout", "in [0,1]", o.action_dropout);
@@ -85,13 +93,7 @@ void check(const TrainOptions& o) {
 
 // One list of the options for both directions: `f` sees every name and member.
 template <typename Options, typename F>
-void for_each_option(Options& o, const F& f) {
-  f("steps", o.steps);
-  f("batch", o.batch);
-  f("frames", o.frames);
-  f("accumulate", o.accumulate);
-  f("recompute", o.recompute);
-  f("memory", o.memory);
+void for_each_player_option(Options& o, const F& f) {
   f("lr", o.lr);
   f("warmup", o.warmup);
   f("beta1", o.beta1);
@@ -99,6 +101,18 @@ void for_each_option(Options& o, const F& f) {
   f("eps", o.eps);
   f("weight_decay", o.weight_decay);
   f("clip_norm", o.clip_norm);
+  f("start", o.start);
+  f("ema", o.ema);
+}
+
+template <typename Options, typename F>
+void for_each_option(Options& o, const F& f) {
+  f("steps", o.steps);
+  f("batch", o.batch);
+  f("frames", o.frames);
+  f("accumulate", o.accumulate);
+  f("recompute", o.recompute);
+  f("memory", o.memory);
   f("action_dropout", o.action_dropout);
   f("self_feed", o.self_feed);
   f("self_feed_passes", o.self_feed_passes);
@@ -113,6 +127,16 @@ void for_each_option(Options& o, const F& f) {
   f("sample_frames", o.sample_frames);
 }
 
+void read_player_options(OptionReader& read, PlayerOptions& o) {
+  for_each_player_option(o, [&](const char* key, auto& value) { read(key, value); });
+  read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
+}
+
+void write_player_options(nlohmann::json& json, const PlayerOptions& o) {
+  for_each_player_option(o, [&](const char* key, const auto& value) { json[key] = value; });
+  json["schedule"] = name(o.schedule);
+}
+
 }  // namespace
 
 TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
@@ -120,8 +144,15 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   OptionReader read("train", json);
   for_each_option(o, [&](const char* key, auto& value) { read(key, value); });
   read_chunk_frames(read, json, o.chunk_frames);
-  read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
+  read_player_options(read, o.optimizer);
+  nlohmann::json players = nlohmann::json::object();
+  read("players", players);
   read.finish();
+  for (const auto& [player, own] : players.items()) {
+    OptionReader read_own("train.players." + player, own);
+    read_player_options(read_own, o.players.emplace(player, o.optimizer).first->second);
+    read_own.finish();
+  }
   if (o.sample_context == 0) o.sample_context = std::max<int64_t>(1, o.frames / 3);
   if (o.sample_frames == 0) o.sample_frames = std::max<int64_t>(1, o.frames - o.sample_context);
   check(o);
@@ -131,17 +162,26 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
 
 uint64_t TrainOptions::memory_bytes() const { return memory == "auto" ? 0 : parse_bytes(memory); }
 
+const PlayerOptions& TrainOptions::player(const std::string& player) const {
+  const auto found = players.find(player);
+  return found == players.end() ? optimizer : found->second;
+}
+
 nlohmann::json TrainOptions::to_json() const {
-  nlohmann::json json = {{"schedule", name(schedule)}};
+  nlohmann::json json;
   json["chunk_frames"] = chunk_frames == kAutomatic ? nlohmann::json("auto") : nlohmann::json(chunk_frames);
   for_each_option(*this, [&](const char* key, const auto& value) { json[key] = value; });
+  write_player_options(json, optimizer);
+  for (const auto& [player, own] : players) write_player_options(json["players"][player], own);
   return json;
 }
 
-double learning_rate(const TrainOptions& o, int64_t step) {
+double learning_rate(const PlayerOptions& o, int64_t step, int64_t steps) {
+  step -= o.start, steps -= o.start;
+  if (step < 0) return 0;
   if (step < o.warmup) return o.lr * static_cast<double>(step) / static_cast<double>(o.warmup);
   if (o.schedule == Schedule::constant) return o.lr;
-  const int64_t length = o.steps - (o.schedule == Schedule::cosine ? o.warmup : 2 * o.warmup);
+  const int64_t length = steps - (o.schedule == Schedule::cosine ? o.warmup : 2 * o.warmup);
   if (length <= 0) return 0;
   const double part = static_cast<double>(std::min(step - o.warmup, length)) / static_cast<double>(length);
   return o.lr * 0.5 * (1 + std::cos(std::numbers::pi * part));

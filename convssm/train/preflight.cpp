@@ -1,16 +1,19 @@
+// The checks before a training, in the order in which a user would meet them.
 #include "convssm/train/preflight.h"
 
 #include <algorithm>
+#include <map>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
+#include "convssm/base/nearest.h"
 #include "convssm/ops/allocator.h"
 #include "convssm/train/memory_estimate.h"
 
 namespace convssm::train {
 
-void check_clips(const TrainOptions& o, const data::Dataset& dataset) {
+void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Model& model) {
   const auto check = [&](data::Split split, int64_t frames, const char* key) {
     if (dataset.size(split) == 0) fail(ErrorKind::data, "the dataset has no {} clips", data::name(split));
     if (dataset.longest(split) >= frames) return;
@@ -18,48 +21,56 @@ void check_clips(const TrainOptions& o, const data::Dataset& dataset) {
          data::name(split), dataset.longest(split));
   };
   check(data::Split::train, o.frames, "frames");
-  if (o.sample_interval > 0) {
-    check(data::Split::test, o.sample_context + o.sample_frames, "sample_context + sample_frames");
+  model.check_data(dataset.format(), dataset.actions());
+  if (o.sample_interval == 0) return;
+  if (dataset.size(data::Split::valid) == 0) {
+    log_warning("the dataset has no valid clips: training takes no samples");
+    o.sample_interval = 0;
+    return;
   }
+  check(data::Split::valid, o.sample_context + o.sample_frames, "sample_context + sample_frames");
 }
 
-void check_actions(const nlohmann::json& model, const data::Dataset& dataset) {
-  const nlohmann::json actions = model.value("actions", nlohmann::json(1));
-  if (!actions.is_number_integer() || actions == 0 || actions >= dataset.action_count()) return;
-  fail(ErrorKind::usage, "the data has {} actions, the model {}; set model.actions={} (or 0 to leave them out)",
-       dataset.action_count(), actions.dump(), dataset.action_count());
+void check_players(const TrainOptions& options, const std::vector<models::Player>& players) {
+  std::vector<std::string> names;
+  std::map<const void*, std::string> owners;
+  bool from_the_start = false;
+  for (const models::Player& player : players) {
+    names.push_back(player.name);
+    from_the_start = from_the_start || options.player(player.name).start == 0;
+    for (const auto& [name, parameter] : player.parameters) {
+      const auto [found, fresh] = owners.emplace(parameter.unsafeGetTensorImpl(), player.name);
+      if (fresh) continue;
+      fail(ErrorKind::usage, "the parameter '{}' belongs to two players, '{}' and '{}'", name, found->second,
+           player.name);
+    }
+  }
+  for (const auto& [name, own] : options.players) {
+    if (std::ranges::find(names, name) == names.end()) fail_unknown("[train] players: unknown player", name, names);
+  }
+  if (!from_the_start) fail(ErrorKind::usage, "[train] no player learns from the first step; set start: 0 for one");
 }
 
 namespace {
-
-// What keeps a clip from being trained on in pieces; "" if nothing does.
-std::string obstacle_to_pieces(const Config& config, const models::Model& model) {
-  if (!model.constant_state()) {
-    return "chunk_frames needs a core whose state does not grow; expected chunk_frames: 0, or a transformer with a "
-           "window";
-  }
-  const nlohmann::json dropout =
-      config.model.value("core", nlohmann::json::object()).value("dropout", nlohmann::json(0));
-  if (dropout == 0) return "";
-  return fmt::format("chunk_frames runs every piece twice, so dropout must be 0, got {}", dropout.dump());
-}
 
 int64_t choose(const MemoryEstimate& estimate, const TrainOptions& o, uint64_t available) {
   const uint64_t budget = o.memory_bytes() > 0 ? std::min(o.memory_bytes(), available) : available / 3 * 2;
   const int64_t chunk = choose_chunk(estimate, o, budget);
   if (chunk > 0)
-    log_info("memory: clips are run in pieces of {} frames, to stay within {}", chunk, format_bytes(budget));
+    log_info("memory: clips are run in chunks of {} frames, to stay within {}", chunk, format_bytes(budget));
   return chunk;
 }
 
 }  // namespace
 
-int64_t plan_step(const Config& config, models::Model& model, const data::FrameFormat& frames, uint64_t program,
+int64_t plan_step(const TrainOptions& options, models::Model& model, const data::Dataset& dataset, uint64_t program,
                   int64_t before) {
-  TrainOptions o = config.train;
-  const std::string obstacle = obstacle_to_pieces(config, model);
-  if (o.chunk_frames > 0 && !obstacle.empty()) fail(ErrorKind::usage, "[train] {}", obstacle);
-  MemoryEstimate estimate = estimate_memory(model, frames.channels, frames.height, frames.width, o.recompute);
+  TrainOptions o = options;
+  const std::string obstacle = model.obstacle_to_chunks();
+  if (o.chunk_frames > 0 && !obstacle.empty())
+    fail(ErrorKind::usage, "[train] chunk_frames cannot be used with this model: {}", obstacle);
+  const data::Clips clip = dataset.clip(data::Split::train, 0, std::min<int64_t>(8, o.frames));
+  MemoryEstimate estimate = estimate_memory(model, clip, o.recompute);
   estimate.program = program;
   ops::release_cached_memory();
   const uint64_t available = available_memory() + current_rss();

@@ -5,13 +5,13 @@
 #pragma once
 
 #include "convssm/base/random.h"
-#include "convssm/models/model.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::train {
 
-// What goes in instead of the frames of the video: see Model::loss. Draws from `stream` alone.
-at::Tensor self_fed_inputs(models::Model& model, const at::Tensor& video, const at::Tensor& actions, double probability,
-                           int64_t passes, Stream stream);
+// What goes in instead of the frames of the video: Clips::inputs. Draws from `stream` alone.
+at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
+                           Stream stream);
 
 // The probability at a step: from 0 it grows evenly and reaches `last` after half of the steps.
 double self_feed_at(double last, int64_t step, int64_t steps);

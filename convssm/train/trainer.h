@@ -1,22 +1,22 @@
-// The training loop. A run is a function of its config: batches, initial values and every random choice come from
-// streams named by seed and step, so a run that was stopped and resumed ends with the same bits as one that was not.
+// The training loop. It is given everything: a model, a dataset, options, an observer. Batches and every random choice come
+// from streams named by seed and step, so a training that was stopped and resumed ends with the same bits as one that was
+// not.
+//   TrainObserver nobody;
+//   Trainer trainer(model, dataset, options, seed, nobody);   trainer.run(stop);
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
-#include "convssm/train/config.h"
+#include "convssm/data/dataset.h"
 #include "convssm/train/gradients.h"
+#include "convssm/train/interval.h"
+#include "convssm/train/observer.h"
 #include "convssm/train/optimizer.h"
-#include "convssm/train/reporter.h"
-#include "convssm/train/run_folder.h"
 
 namespace convssm::train {
 
@@ -24,43 +24,44 @@ enum class Outcome { finished, stopped };
 
 class Trainer {
  public:
-  // Builds model and data and says what memory a step will take. With `resume` it goes on from the newest good
-  // checkpoint of the folder. `refresh` is called when the run folder has news, at most every few seconds.
-  Trainer(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh = {});
+  // Model and observer must outlive it. Error(usage) or Error(data) if the model cannot be trained on this data.
+  Trainer(models::Model& model, std::shared_ptr<const data::Dataset> dataset, const TrainOptions& options,
+          uint64_t seed, TrainObserver& observer);
+
+  // Goes on from a snapshot, whose arrays are in the file; the parameters of the model were loaded before.
+  void restore(const io::SafetensorsFile& file, int64_t step, const nlohmann::json& extras);
+
+  // Finds out what memory a step will take, says so, and chooses the chunks; `program` are the bytes of the process
+  // before there was a model. run() does it if nobody has.
+  void prepare(uint64_t program = 0);
 
   // Trains to the last step or until `stop` is asked; saves before it returns. Error(numeric) after several bad steps.
   Outcome run(const StopRequest& stop);
 
-  const models::Model& model() const { return *model_; }
   int64_t step() const { return step_; }  // steps done, skipped ones included
+  Snapshot snapshot() const;
 
  private:
-  struct Interval {  // sums since the last line of the log
-    int64_t steps = 0, skipped = 0;
-    double loss = 0, gradient_norm = 0;
-    std::vector<std::pair<std::string, double>> parts;
-  };
-
-  int64_t load(const std::string& checkpoints);  // the chunk_frames that the run has chosen
-  void train_step(const at::Tensor& video, const at::Tensor& actions);
-  LossValues batch_gradients(const at::Tensor& video, const at::Tensor& actions);
-  void count(const LossValues& values, double norm);
+  void train_step(const data::Clips& clips);
+  std::string play(size_t player, const data::Clips& clips);  // what was wrong with the player's loss; "" if nothing
+  LossValues batch_gradients(const data::Clips& clips, const models::LossContext& context);
   void skip(const std::string& reason);
-  void after_step(const StopRequest& stop, Progress& progress);
-  void take_samples(const StopRequest& stop, Progress& progress);
+  void after_step(const StopRequest& stop);
+  void take_samples(const StopRequest& stop);
   void write_log_line();
-  bool save();  // false, with a message, if it could not
+  bool save();
   double seconds() const;
-  nlohmann::json extras() const;  // what a checkpoint holds besides tensors
 
-  Config config_;
-  RunFolder& folder_;
+  models::Model& model_;
   std::shared_ptr<const data::Dataset> dataset_;
-  std::shared_ptr<models::Model> model_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Reporter> reporter_;
+  TrainOptions options_;
+  uint64_t seed_;
+  TrainObserver& observer_;
+  std::vector<models::Player> players_;
+  std::vector<Optimizer> optimizers_;  // one for each player
   Interval interval_;
-  int64_t chunk_frames_ = 0;  // as the config says, or chosen
+  bool prepared_ = false;
+  int64_t chunk_frames_ = kAutomatic;  // as the options say, or chosen
   int64_t step_ = 0, saved_step_ = -1, bad_in_a_row_ = 0;
   int64_t good_step_ = -1;    // of the newest checkpoint after which a step worked
   bool samples_due_ = false;  // validation of this step was stopped

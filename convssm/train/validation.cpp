@@ -1,14 +1,15 @@
+// Samples on `valid`: what is chosen by looking at them is not chosen on `test`.
 #include "convssm/train/validation.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
-#include "convssm/data/loader.h"
+#include "convssm/generate/rollout.h"
 #include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
-#include "convssm/models/rollout.h"
+#include "convssm/models/tokenizer.h"
 
 namespace convssm::train {
 namespace {
@@ -22,37 +23,41 @@ void score(nlohmann::json& scores, const std::string& prefix, const at::Tensor& 
   scores[prefix + "ssim_gauss11"] = metrics::ssim_gauss11(truth, forecast).mean().item<double>();
 }
 
-// In eval mode while it lives.
-class EvalMode {
- public:
-  explicit EvalMode(models::Model& model) : model_(model), training_(model.is_training()) { model.eval(); }
-  ~EvalMode() { model_.train(training_); }
-
- private:
-  models::Model& model_;
-  bool training_;
-};
+// The clips after their context as the model sees them, [B,T,C,H,W]; fewer frames if `each` said stop.
+at::Tensor shown_by(models::Model& model, const data::Clips& clips, int64_t context,
+                    const std::function<bool(int64_t)>& each) {
+  if (model.as_forecaster() != nullptr) {
+    // Without a compiled plan: that would be a second copy of the weights beside all that training keeps.
+    generate::Predictor predictor(model, {.batch = clips.batch(), .compile = false});
+    predictor.start(data::frames_of(clips, 0, context));
+    const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, context) : clips.actions;
+    return generate::rollout(predictor, coming, clips.frames() - context, each);
+  }
+  models::Tokenizer& tokenizer = *model.as_tokenizer();
+  return tokenizer.decode(tokenizer.encode(clips.video.slice(1, context)));
+}
 
 }  // namespace
 
 std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
                                    const std::function<bool(int64_t)>& each) {
-  const EvalMode mode(model);
+  if (model.as_forecaster() == nullptr && model.as_tokenizer() == nullptr) return Validation{};
+  const at::NoGradGuard no_grad;
+  const models::EvalMode mode(model);
   const int64_t context = options.sample_context, frames = options.sample_frames;
-  const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::test)));
-  const data::Batch batch = data::read_clips(dataset, data::Split::test, 0, count, context + frames);
-  const at::Tensor known = batch.video.slice(1, 0, context);
-  const at::Tensor future = models::rollout(model, known, batch.actions, frames, each);
+  const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::valid)));
+  const data::Clips clips = data::read_clips(dataset, data::Split::valid, 0, count, context + frames);
+  const at::Tensor known = clips.video.slice(1, 0, context);
+  const at::Tensor future = shown_by(model, clips, context, each);
   if (future.size(1) < frames) return std::nullopt;
 
   Validation result;
   result.clips.context = context;
   for (int64_t i = 0; i < count; ++i) {
-    result.clips.truth.push_back(batch.video[i]);
+    result.clips.truth.push_back(clips.video[i]);
     result.clips.forecast.push_back(at::cat({known[i], future[i]}));
   }
-  result.scores = nlohmann::json::object();
-  const at::Tensor truth = metrics::truncated_f01(batch.video.slice(1, context));
+  const at::Tensor truth = metrics::truncated_f01(clips.video.slice(1, context));
   const at::Tensor last = metrics::truncated_f01(known.slice(1, context - 1)).expand_as(truth).contiguous();
   score(result.scores, "", truth, metrics::truncated_f01(future));
   score(result.scores, "copy_last.", truth, last);

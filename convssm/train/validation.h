@@ -1,4 +1,5 @@
-// What a model can do now: it continues a few test clips on its own, beside the truth.
+// What a model can do now, on a few valid clips: a forecaster rolls out, a tokenizer gives the frames back; beside the
+// truth.
 #pragma once
 
 #include <functional>
@@ -15,10 +16,11 @@ namespace convssm::train {
 
 struct Validation {
   data::Comparison clips;
-  nlohmann::json scores;  // psnr_f01, ssim_gauss11 and copy_last.* over the generated frames
+  nlohmann::json scores = nlohmann::json::object();  // psnr_f01, ssim_gauss11 and copy_last.* over the generated frames
 };
 
-// `each` is told the frames generated so far; if it says false, there is no result.
+// Scores of what the model can show; none for a model that is neither. `each` is told the frames generated so far; if it
+// says false, there is no result.
 std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
                                    const std::function<bool(int64_t)>& each = {});
 

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "convssm/base/error.h"
+#include "convssm/models/forecaster.h"
 
 namespace convssm::bench {
 namespace {
@@ -15,11 +16,11 @@ BenchModel tiny(const json& core) {
   BenchModel made;
   made.name = core.at("name");
   const json coder{{"depths", {4, 8}}, {"groups", 4}};
-  made.config = train::Config::from_json(
+  made.config = run::Config::from_json(
       {{"model", {{"encoder", coder}, {"decoder", coder}, {"core", core}}},
        {"data", {{"name", "moving-mnist"}, {"digits", 1}, {"image_size", 16}, {"digit_size", 8}, {"clips", 2}}}});
-  made.format = train::make_dataset(made.config)->format();
-  made.model = train::make_model(made.config, made.format);
+  made.format = run::make_dataset(made.config)->format();
+  made.model = run::make_model(made.config, made.format);
   return made;
 }
 
@@ -41,24 +42,26 @@ TEST(StateAfter, HasTheShapesOfAStateOfThatAge) {
   at::NoGradGuard no_grad;
   for (const json& core : cores()) {
     const BenchModel subject = tiny(core);
-    const models::State real = subject.model->start(subject.clip(7), {}), made = state_after(subject, 7);
+    const models::State real = models::forecaster_of(*subject.model).start({subject.clip(7)}, {}),
+                        made = state_after(subject, 7);
     ASSERT_EQ(made.items().size(), real.items().size()) << core;
     for (const auto& [name, value] : real.items()) {
       EXPECT_EQ(made.get(name).sizes(), value.sizes()) << core << name;
       if (!name.ends_with("position")) continue;
       EXPECT_EQ(made.get(name).item<int64_t>(), value.item<int64_t>()) << core;
     }
-    EXPECT_TRUE(subject.model->next(made, {}).frame.isfinite().all().item<bool>()) << core;
+    EXPECT_TRUE(models::forecaster_of(*subject.model).next(made, {}).frame.isfinite().all().item<bool>()) << core;
   }
 }
 
 TEST(Generator, GivesTheFramesOfTheModel) {
   at::NoGradGuard no_grad;
   const BenchModel subject = tiny(cores()[0]);
-  models::State state = subject.model->start(subject.clip(4), {});
+  models::Forecaster& forecaster = models::forecaster_of(*subject.model);
+  models::State state = forecaster.start({subject.clip(4)}, {});
   const Generator next = make_generator(subject, state);
   for (int i = 0; i < 3; ++i) {
-    models::FrameOutput out = subject.model->next(state, {});
+    models::Forecast out = forecaster.next(state, {});
     state = std::move(out.state);
     EXPECT_LT((next() - out.frame).abs().max().item<float>(), 1e-4) << i;
   }

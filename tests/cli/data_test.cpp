@@ -77,7 +77,7 @@ TEST_F(CliData, WrongRequestsAreExplained) {
   expect("make " + at("x") + " digits --clips 1 --frames 1", 2, "got 'digits'");
   expect("make " + at("x") + " seed=one --clips 1 --frames 1", 2, "seed must be a whole number");
   expect("make " + at("x") + " --frames 1", 2, "--clips is required");
-  expect("make " + at("x") + " --clips 1 --frames 1 --split valid", 2, "train or test, got 'valid'");
+  expect("make " + at("x") + " --clips 1 --frames 1 --split validation", 2, "train, valid or test, got 'validation'");
   expect("make " + at("x") + " clips=2 --clips 3 --frames 1", 2, "3 clips are asked for, the dataset has 2");
   expect("make " + at("x") + " --clips 900000000 --frames 900000000", 4, "but the disk has");
   expect("make /proc/nothing/x --compress --clips 1 --frames 1", 4, "cannot create '/proc/nothing");
@@ -134,7 +134,7 @@ TEST_F(CliData, InspectsWhatCannotBeRead) {
   expect_contains(outcome.err, "2 of its arrays could be the clips");
   EXPECT_EQ(run("data inspect " + at("two.npz") + " --key b").code, 0);
   folder.write("notes.txt", "hello, world");
-  expect_contains(run("data inspect " + at("notes.txt")).err, "a file that is not .npy or .npz must be IDX");
+  expect_contains(run("data inspect " + at("notes.txt")).err, "must be IDX");
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "../base/scratch_folder.h"
+#include "convssm/io/animation.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
-#include "convssm/io/video_writer.h"
 #include "program.h"
 #include "tiny_run.h"
 
@@ -39,6 +39,12 @@ class GenerateProcess : public ::testing::Test {
 };
 ScratchFolder* GenerateProcess::scratch_ = nullptr;
 
+int64_t frames_in(const std::string& path) {
+  if (path.ends_with(".npy")) return io::read_npy(path).shape()[0];
+  if (path.ends_with(".npz")) return io::NpzFile(path).read("video").shape()[0];
+  return io::read_animation(path).shape()[0];
+}
+
 TEST_F(GenerateProcess, WritesEveryFormat) {
   for (const char* ending : {".npy", ".npz", ".gif", ".mp4", ".png"}) {
     const std::string out = path(std::string("future") + ending);
@@ -46,11 +52,24 @@ TEST_F(GenerateProcess, WritesEveryFormat) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     ASSERT_TRUE(std::filesystem::exists(out)) << ending;
     if (ending == std::string(".png")) continue;
-    EXPECT_EQ(io::read_video(out).shape()[0], 7) << ending;
+    EXPECT_EQ(frames_in(out), 7) << ending;
   }
   EXPECT_EQ(io::read_npy(path("future.npy")).shape(), (std::vector<int64_t>{7, 12, 12, 1}));
   const io::Array zipped = io::NpzFile(path("future.npz")).read("video"), plain = io::read_npy(path("future.npy"));
   EXPECT_TRUE(std::ranges::equal(zipped.bytes(), plain.bytes()));
+}
+
+TEST_F(GenerateProcess, SeveralSamplesAreSeveralFiles) {
+  const Outcome outcome =
+      generate("--context " + path("clips.npy") + " --samples 2 --seed 5 --frames 3 --out " + path("s.npy"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_contains(outcome.err, "draws no random numbers");
+  EXPECT_TRUE(std::filesystem::exists(path("s-0-0.npy")));
+  EXPECT_TRUE(std::filesystem::exists(path("s-1-1.npy")));
+  EXPECT_TRUE(std::ranges::equal(io::read_npy(path("s-0-0.npy")).bytes(), io::read_npy(path("s-0-1.npy")).bytes()));
+  const Outcome state = generate("--state nowhere --samples 2 --out " + path("x.npy"));
+  EXPECT_EQ(state.code, 2);
+  expect_contains(state.err, "--samples needs --context");
 }
 
 TEST_F(GenerateProcess, StoppedAndContinuedIsTheSame) {

@@ -1,6 +1,8 @@
 // Every model in pretrained/ of the source tree: small, whole, and ready to generate without its data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +55,23 @@ TEST(Pretrained, EveryModelIsSmallWholeAndGenerates) {
     expect_generates(weights, folder, scratch.path(name + "-b.npy"));
     EXPECT_EQ(read_all(scratch.path(name + "-a.npy")), read_all(scratch.path(name + "-b.npy")));
   }
+}
+
+// tests/cli/data: a state that version 0.1 saved after 40 forecasts, and the 20 frames that it generated from there. Other
+// instruction sets round differently.
+TEST(Pretrained, AStateOfVersion01GoesOn) {
+  const ScratchFolder scratch;
+  const std::string data = CONVSSM_SOURCE_DIR "/tests/cli/data/", out = scratch.path("future.npy");
+  const Outcome made = run("generate " CONVSSM_SOURCE_DIR "/pretrained/moving-digits-convs5 --state " + data +
+                           "state_0_1.safetensors --frames 20 --out " + out);
+  ASSERT_EQ(made.code, 0) << made.err;
+  const io::Array found = io::read_npy(out), expected = io::read_npy(data + "state_0_1_future.npy");
+  ASSERT_EQ(found.shape(), expected.shape());
+  int largest = 0;
+  for (size_t i = 0; i < found.values<uint8_t>().size(); ++i) {
+    largest = std::max(largest, std::abs(found.values<uint8_t>()[i] - expected.values<uint8_t>()[i]));
+  }
+  EXPECT_LE(largest, 2);
 }
 
 // From the build folder, without being told where.

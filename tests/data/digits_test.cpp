@@ -35,7 +35,7 @@ TEST(DrawnDigits, NoTwoHandsAndNoTwoSplitsShareADigit) {
   const auto digits = drawn_digits(3);
   std::set<std::string> seen;
   for (uint64_t i = 0; i < 1000; ++i) {
-    for (const Split split : {Split::train, Split::test}) {
+    for (const Split split : all_splits) {
       const auto pixels = digits->digit(split, i).pixels;
       EXPECT_TRUE(seen.emplace(pixels.begin(), pixels.end()).second) << name(split) << " " << i;
     }
@@ -108,19 +108,24 @@ class IdxFiles : public ::testing::Test {
   ScratchFolder folder;
 };
 
-TEST_F(IdxFiles, TheLastSixthIsKeptForTesting) {
+TEST_F(IdxFiles, TheLastSixthIsForTestingAndATwelfthBeforeItForValidation) {
   const auto digits = idx_digits({folder.path("train"), folder.path("labels"), "", "", false});
-  EXPECT_EQ(digits->count(Split::train), 10u);
+  EXPECT_EQ(digits->count(Split::train), 9u);
+  EXPECT_EQ(digits->count(Split::valid), 1u);
   EXPECT_EQ(digits->count(Split::test), 2u);
-  EXPECT_EQ(digits->digit(Split::train, 9).pixels[5], 9 * 16 + 5);
+  EXPECT_EQ(digits->digit(Split::train, 8).pixels[5], 8 * 16 + 5);
+  EXPECT_EQ(digits->digit(Split::valid, 0).pixels[5], 9 * 16 + 5);
   EXPECT_EQ(digits->digit(Split::test, 1).pixels[5], 11 * 16 + 5);
   EXPECT_EQ(digits->digit(Split::test, 1).label, 1);
   EXPECT_NE(digits->summary().find("last sixth (2)"), std::string::npos) << digits->summary();
+  EXPECT_NE(digits->summary().find("twelfth after them (1)"), std::string::npos) << digits->summary();
 }
 
 TEST_F(IdxFiles, TestImagesOfTheirOwn) {
   const auto digits = idx_digits({folder.path("train"), "", folder.path("test"), "", false});
-  EXPECT_EQ(digits->count(Split::train), 12u);
+  EXPECT_EQ(digits->count(Split::train), 11u);
+  EXPECT_EQ(digits->count(Split::valid), 1u);
+  EXPECT_EQ(digits->digit(Split::valid, 0).pixels[0], 11 * 16);
   EXPECT_EQ(digits->count(Split::test), 3u);
   EXPECT_EQ(digits->digit(Split::test, 2).pixels[0], 255 - 32);
   EXPECT_EQ(digits->digit(Split::test, 2).label, -1);
@@ -128,8 +133,10 @@ TEST_F(IdxFiles, TestImagesOfTheirOwn) {
 
 TEST_F(IdxFiles, MixedSplitsShareAllDigits) {
   const auto digits = idx_digits({folder.path("train"), "", "", "", true});
-  EXPECT_EQ(digits->count(Split::test), 12u);
-  EXPECT_EQ(digits->digit(Split::test, 3).pixels, digits->digit(Split::train, 3).pixels);
+  for (const Split split : all_splits) {
+    EXPECT_EQ(digits->count(split), 12u);
+    EXPECT_EQ(digits->digit(split, 3).pixels, digits->digit(Split::train, 3).pixels);
+  }
   expect_error([&] { idx_digits({folder.path("train"), "", folder.path("test"), "", true}); }, {"mix_splits"});
 }
 
@@ -137,6 +144,9 @@ TEST_F(IdxFiles, WrongFilesAreNamed) {
   expect_error([&] { idx_digits({folder.path("labels"), "", "", "", false}); }, {"labels", "u8 [n,s,s]", "u8 [12]"});
   expect_error([&] { idx_digits({folder.path("train"), folder.path("test"), "", "", false}); }, {"test", "u8 [12]"});
   expect_error([&] { idx_digits({folder.path("nothing"), "", "", "", false}); }, {"nothing"});
+  folder.write("few", idx_images(2, 4, [](int, int, int) { return 1; }));
+  expect_error([&] { idx_digits({folder.path("few"), "", "", "", false}); }, {"few", "2 images", "testing"});
+  EXPECT_EQ(idx_digits({folder.path("few"), "", folder.path("test"), "", false})->count(Split::train), 1u);
 }
 
 // Image.fromarray(a, 'F').resize((n, n), Image.BILINEAR) of Pillow, rounded half up; a[i] = 37 i % 256.

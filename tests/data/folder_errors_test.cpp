@@ -20,22 +20,26 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
   expect_refused({"a.npy", "1 pixels are NaN"});
   for (const bool clamp : {false, true}) {
     expect_refused({"a.npy", "frame 2, channel 0, row 1, column 3", "nan"},
-                   {{"low", 0}, {"high", 1}, {"clamp", clamp}, {"test_fraction", 0.0}}, 3);
+                   {{"low", 0}, {"high", 1}, {"clamp", clamp}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}}, 3);
   }
   values[2][1][3] = INFINITY;
   npy("a.npy", values);
-  expect_refused({"inf"}, {{"low", 0}, {"high", 1}, {"clamp", true}, {"test_fraction", 0.0}}, 3);
+  expect_refused({"inf"}, {{"low", 0}, {"high", 1}, {"clamp", true}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}},
+                 3);
 }
 
 TEST_F(FolderErrors, EmptyFolders) {
-  expect_refused({"holds no .npy or .npz files"});
-  folder.write("clip.mp4", "");
-  expect_refused({"holds no .npy or .npz files, but 1 others"});
+  expect_refused({"holds no recordings (.npy, .npz, .gif, .mp4, .png files)"});
+  folder.write("clip.avi", "");
+  expect_refused({"holds no recordings", ", but 1 others"});
 }
 
 TEST_F(FolderErrors, DamagedFilesAreNamed) {
-  folder.write("a.npz", "not an archive at all");
-  expect_refused({"a.npz"});
+  for (const char* name : {"a.npz", "a.mp4", "a.gif"}) {
+    std::filesystem::remove_all(folder.path());
+    folder.write(name, "not an archive at all");
+    expect_refused({name});
+  }
 }
 
 TEST_F(FolderErrors, FramesOfDifferentSizes) {
@@ -74,9 +78,17 @@ TEST_F(FolderErrors, WrongActions) {
   expect_refused({"actions", "[3]", "i64 [2]"});
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::full({3}, -1, at::kLong)}});
   expect_refused({"actions must be 0 or more, found -1"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3})}});
+  expect_refused({"whole numbers of shape [3]", "floats of shape [3, A]", "f32 [3]"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({4, 2})}});
+  expect_refused({"floats of shape [3, A]", "f32 [4, 2]"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::full({3, 2}, INFINITY)}});
+  expect_refused({"a.npz", "an action is infinite"}, all_train);
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3}, at::kLong)}});
   npz("b.npz", {{"data", numbers({3, 8, 8})}});
-  expect_refused({"either all files have actions or none", "a.npz", "b.npz"});
+  expect_refused({"either all files have actions or none", "a.npz", "whole numbers", "b.npz", "none"});
+  npz("b.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3, 2})}});
+  expect_refused({"all of one kind", "a.npz", "b.npz", "2 numbers per frame"});
 }
 
 TEST_F(FolderErrors, WrongOptions) {
@@ -85,8 +97,13 @@ TEST_F(FolderErrors, WrongOptions) {
   expect_error(with({{"layout", "HWT"}}), {"THW, TCHW", "'HWT'"});
   expect_error(with({{"low", 0}}), {"low and high are given together"});
   expect_error(with({{"low", 2}, {"high", 1}}), {"low must be less than high"});
+  expect_error(with({{"low", {0, 0}}, {"high", 1}}), {"low has 2 values", "1 channel"});
+  expect_error(with({{"low", 0}, {"high", {1, 2, 3}}}), {"high has 3 values", "1 channel"});
+  expect_error(with({{"channels", {"red", "green"}}}), {"channels has 2 values", "1 channel"});
   expect_error(with({{"crop", "centre"}}), {"random or start"});
   expect_error(with({{"test_fraction", 1.0}}), {"less than 1"});
+  expect_error(with({{"test_fraction", 0.5}, {"valid_fraction", 0.5}}), {"together less than 1", "0.5 and 0.5"});
+  expect_error(with({{"valid_fraction", -0.5}}), {"at least 0"});
   expect_error(with({{"path", ""}}), {"set path"});
   expect_error(with({{"path", "/nonexistent"}}), {"no file or folder '/nonexistent'"});
 }

@@ -64,7 +64,7 @@ class FolderTest : public ::testing::Test {
   }
 
   ScratchFolder folder;
-  const json all_train{{"test_fraction", 0.0}};
+  const json all_train{{"test_fraction", 0.0}, {"valid_fraction", 0.0}};
 };
 
 }  // namespace convssm::data

@@ -1,4 +1,4 @@
-// The dataset of a user's own files: every layout and type, both ways to split, windows.
+// The dataset of a user's own files: every layout and type, actions, windows.
 #include "convssm/data/folder.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "convssm/io/video_writer.h"
 #include "folder_files.h"
 
 namespace convssm::data {
@@ -31,13 +32,13 @@ TEST_F(FolderTest, ReadsEveryLayout) {
     SCOPED_TRACE(c.letters);
     npy("clips.npy", c.stored.contiguous());
     for (const std::string& layout : {c.letters, std::string()}) {
-      const auto dataset = open({{"layout", layout}, {"test_fraction", 0.0}});
+      const auto dataset = open({{"layout", layout}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
       ASSERT_EQ(dataset->size(Split::train), c.count);
       EXPECT_EQ(dataset->longest(Split::train), 5);
       EXPECT_EQ(dataset->format().height, 6);
       EXPECT_EQ(dataset->format().width, 7);
-      EXPECT_EQ(dataset->format().channels, c.clip.size(1));
-      EXPECT_TRUE(at::equal(dataset->clip(Split::train, 0, 5).video, expected(c.clip)));
+      EXPECT_EQ(dataset->format().depth(), c.clip.size(1));
+      EXPECT_TRUE(at::equal(dataset->clip(Split::train, 0, 5).video[0], expected(c.clip)));
       EXPECT_NE(text(*dataset).find("layout " + c.letters), std::string::npos) << text(*dataset);
     }
   }
@@ -49,7 +50,7 @@ TEST_F(FolderTest, ReadsTheFilesOfTheReferenceGenerator) {
   const auto dataset = open(all_train);
   ASSERT_EQ(dataset->size(Split::train), 4u);
   for (int64_t i = 0; i < 4; ++i) {
-    EXPECT_TRUE(at::equal(dataset->clip(Split::train, static_cast<uint64_t>(i), 6).video,
+    EXPECT_TRUE(at::equal(dataset->clip(Split::train, static_cast<uint64_t>(i), 6).video[0],
                           expected(clips[i].permute({0, 3, 1, 2}))));
   }
 }
@@ -60,13 +61,13 @@ TEST_F(FolderTest, ReadsFilesOfTrainAndTestInSortedOrder) {
   npz("test/0/9.npz", {{"video", numbers({7, 6, 6, 3}, 9)}});
   folder.write("train/notes.txt", "hello");
   folder.write("train/.hidden.npz", "not an archive");
-  const auto dataset = open();
+  const auto dataset = open({{"valid_fraction", 0.0}});
   ASSERT_EQ(dataset->size(Split::train), 3u);
   EXPECT_EQ(dataset->size(Split::test), 1u);
   EXPECT_EQ(dataset->longest(Split::train), 4);
   EXPECT_EQ(dataset->longest(Split::test), 7);
   for (int64_t i = 0; i < 3; ++i) {
-    EXPECT_TRUE(at::equal(dataset->clip(Split::train, static_cast<uint64_t>(i), 4).video,
+    EXPECT_TRUE(at::equal(dataset->clip(Split::train, static_cast<uint64_t>(i), 4).video[0],
                           expected(numbers({4, 6, 6, 3}, i + 1).permute({0, 3, 1, 2}))));
   }
   EXPECT_NE(text(*dataset).find("1 files of other kinds"), std::string::npos) << text(*dataset);
@@ -75,66 +76,47 @@ TEST_F(FolderTest, ReadsFilesOfTrainAndTestInSortedOrder) {
 TEST_F(FolderTest, ReadsActions) {
   const auto actions = at::arange(8, at::kInt).view({2, 4}) % 6;
   npz("clips.npz", {{"video", numbers({2, 4, 6, 6, 3})}, {"actions", actions}});
-  const auto dataset = open({{"test_fraction", 0.0}, {"crop", "start"}});
-  EXPECT_EQ(dataset->action_count(), 6);
-  const Clip clip = dataset->clip(Split::train, 1, 3);
+  const auto dataset = open({{"test_fraction", 0.0}, {"valid_fraction", 0.0}, {"crop", "start"}});
+  EXPECT_EQ(dataset->actions().count, 6);
+  const Clips clip = dataset->clip(Split::train, 1, 3);
   EXPECT_EQ(clip.actions.scalar_type(), at::kLong);
-  EXPECT_TRUE(at::equal(clip.actions, at::tensor({4, 5, 0}, at::kLong)));
+  EXPECT_TRUE(at::equal(clip.actions[0], at::tensor({4, 5, 0}, at::kLong)));
+}
+
+TEST_F(FolderTest, ReadsActionsThatAreNumbers) {
+  at::Tensor actions = at::arange(24, at::kDouble).view({2, 4, 3}) / 7;
+  actions[1][2][1] = NAN;  // masked
+  for (const bool compress : {false, true}) {
+    npz("clips.npz", {{"video", numbers({2, 4, 6, 6, 3})}, {"actions", actions}}, compress);
+    const auto dataset = open({{"test_fraction", 0.0}, {"valid_fraction", 0.0}, {"crop", "start"}});
+    EXPECT_EQ(dataset->actions().count, 0);
+    EXPECT_EQ(dataset->actions().values, 3);
+    const Clips clip = dataset->clip(Split::train, 1, 3);
+    EXPECT_EQ(clip.actions.scalar_type(), at::kFloat);
+    EXPECT_TRUE(clip.actions[0].allclose(actions[1].slice(0, 0, 3).to(at::kFloat), 0, 0, /*equal_nan=*/true));
+    EXPECT_NE(text(*dataset).find("actions of 3 numbers"), std::string::npos) << text(*dataset);
+  }
 }
 
 TEST_F(FolderTest, WindowsAreAFunctionOfSeedAndIndex) {
   const auto recording = at::arange(100, at::kByte).view({100, 1, 1}).expand({100, 4, 5}).contiguous();
   npy("long.npy", recording);
   const auto dataset = open({{"test_fraction", 0.2}});
-  EXPECT_EQ(dataset->longest(Split::train), 80);
-  EXPECT_EQ(dataset->longest(Split::test), 20);
+  EXPECT_EQ(dataset->longest(Split::train), 70);
   std::set<int> starts;
   for (uint64_t visit = 0; visit < 200; ++visit) {
-    const auto video = dataset->clip(Split::train, visit, 10).video;
+    const auto video = dataset->clip(Split::train, visit, 10).video[0];
     const auto start = static_cast<int>(std::lround((video[0][0][0][0].item<double>() + 1) * 127.5));
     EXPECT_TRUE(at::equal(video, expected(recording.slice(0, start, start + 10).unsqueeze(1))));
-    EXPECT_TRUE(at::equal(video, open({{"test_fraction", 0.2}})->clip(Split::train, visit, 10).video));
+    EXPECT_TRUE(at::equal(video, open({{"test_fraction", 0.2}})->clip(Split::train, visit, 10).video[0]));
     starts.insert(start);
   }
   EXPECT_GT(starts.size(), 50u);
-  EXPECT_LE(*starts.rbegin(), 70);
-  EXPECT_TRUE(at::equal(dataset->clip(Split::test, 3, 10).video, expected(recording.slice(0, 80, 90).unsqueeze(1))));
+  EXPECT_LE(*starts.rbegin(), 60);
+  EXPECT_TRUE(at::equal(dataset->clip(Split::valid, 3, 5).video[0], expected(recording.slice(0, 70, 75).unsqueeze(1))));
+  EXPECT_TRUE(at::equal(dataset->clip(Split::test, 3, 10).video[0], expected(recording.slice(0, 80, 90).unsqueeze(1))));
   const auto fixed = open({{"test_fraction", 0.2}, {"crop", "start"}});
-  EXPECT_TRUE(at::equal(fixed->clip(Split::train, 5, 10).video, expected(recording.slice(0, 0, 10).unsqueeze(1))));
-  EXPECT_NE(text(*dataset).find("its last 20 of 100 frames are for testing"), std::string::npos) << text(*dataset);
-}
-
-// Which clips are for testing depends on their names only: a new file moves none of the others.
-TEST_F(FolderTest, TheSplitByNameIsStable) {
-  const auto test_clips = [this] {
-    std::set<int> found;
-    const auto dataset = open({{"test_fraction", 0.3}});
-    for (const Split split : {Split::train, Split::test}) {
-      for (uint64_t i = 0; i < dataset->size(split); ++i) {
-        const auto value = dataset->clip(split, i, 1).video[0][0][0][0].item<double>();
-        if (split == Split::test) found.insert(static_cast<int>(std::lround((value + 1) * 127.5)));
-      }
-    }
-    return found;
-  };
-  const auto add = [this](int i) { npy(fmt::format("clip{:03}.npy", i), at::full({3, 4, 4}, i, at::kByte)); };
-  for (int i = 0; i < 60; i += 2) add(i);
-  const auto before = test_clips();
-  for (int i = 1; i < 60; i += 2) add(i);
-  const auto after = test_clips();
-  EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
-  for (const int clip : after) EXPECT_TRUE(clip % 2 == 1 || before.count(clip) == 1) << clip;
-  EXPECT_GT(after.size(), 8u);
-  EXPECT_LT(after.size(), 30u);
-}
-
-TEST_F(FolderTest, BothSplitsHaveAClipWhereThereAreTwo) {
-  npy("a.npy", numbers({2, 3, 4, 4, 1}));
-  for (const double fraction : {0.001, 0.999}) {
-    const auto dataset = open({{"test_fraction", fraction}});
-    EXPECT_EQ(dataset->size(Split::train), 1u);
-    EXPECT_EQ(dataset->size(Split::test), 1u);
-  }
+  EXPECT_TRUE(at::equal(fixed->clip(Split::train, 5, 10).video[0], expected(recording.slice(0, 0, 10).unsqueeze(1))));
 }
 
 TEST_F(FolderTest, RangesOfValues) {
@@ -150,20 +132,81 @@ TEST_F(FolderTest, RangesOfValues) {
                                          {(ramp > 0.5), 0, 1}}) {
     npy("a.npy", c.values);
     const auto dataset = open(all_train);
-    EXPECT_EQ(dataset->format().low, c.low);
-    EXPECT_EQ(dataset->format().high, c.high);
+    EXPECT_EQ(dataset->format().channels[0].low, c.low);
+    EXPECT_EQ(dataset->format().channels[0].high, c.high);
     const auto want = (c.values.to(at::kDouble) - c.low) / (c.high - c.low) * 2 - 1;
-    EXPECT_LT(convssm::testing::distance(dataset->clip(Split::train, 0, 2).video.to(at::kDouble), want.unsqueeze(1)),
+    EXPECT_LT(convssm::testing::distance(dataset->clip(Split::train, 0, 2).video[0].to(at::kDouble), want.unsqueeze(1)),
               1e-7);
   }
   npy("a.npy", ramp * 300 + 200);  // temperatures
   expect_refused({"200", "500", "set low and high"});
   expect_refused({"a.npy", "clip 0, frame 1, channel 0, row", "outside of low 200 to high 400", "clamp"},
                  {{"low", 200}, {"high", 400}});
-  const auto given = open({{"low", 200}, {"high", 500}, {"test_fraction", 0.0}});
-  EXPECT_LT(convssm::testing::distance(given->clip(Split::train, 0, 2).video, (ramp * 2 - 1).unsqueeze(1)), 1e-6);
-  const auto clamped = open({{"low", 200}, {"high", 400}, {"clamp", true}, {"test_fraction", 0.0}});
-  EXPECT_EQ(clamped->clip(Split::train, 0, 2).video.max().item<float>(), 1.0f);
+  const auto given = open({{"low", 200}, {"high", 500}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
+  EXPECT_LT(convssm::testing::distance(given->clip(Split::train, 0, 2).video[0], (ramp * 2 - 1).unsqueeze(1)), 1e-6);
+  const auto clamped =
+      open({{"low", 200}, {"high", 400}, {"clamp", true}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
+  EXPECT_EQ(clamped->clip(Split::train, 0, 2).video[0].max().item<float>(), 1.0f);
+}
+
+TEST_F(FolderTest, ChannelsHaveRangesAndNamesOfTheirOwn) {
+  at::Tensor fields = at::rand({2, 4, 2, 5, 6}, at::kDouble);  // [N,T,C,H,W]: temperature and wind
+  fields.select(2, 0).mul_(60).add_(250);
+  fields.select(2, 1).mul_(40).sub_(20);
+  const json given{{"low", {250, -20}},
+                   {"high", {310, 20}},
+                   {"channels", {"t850", "u10"}},
+                   {"test_fraction", 0.0},
+                   {"valid_fraction", 0.0}};
+  for (const bool last : {false, true}) {
+    npy("a.npy", last ? fields.permute({0, 1, 3, 4, 2}).contiguous() : fields);
+    json options = given;
+    options["layout"] = last ? "NTHWC" : "NTCHW";
+    const auto dataset = open(options);
+    EXPECT_EQ(dataset->format().channels, (std::vector<Channel>{{"t850", 250, 310}, {"u10", -20, 20}}));
+    at::Tensor want = fields[1].clone();
+    want.select(1, 0).sub_(280).div_(30);
+    want.select(1, 1).div_(20);
+    EXPECT_LT(convssm::testing::distance(dataset->clip(Split::train, 1, 4).video[0].to(at::kDouble), want), 1e-6);
+    EXPECT_NE(text(*dataset).find("values t850 250 to 310, u10 -20 to 20 become -1 to 1: given"), std::string::npos)
+        << text(*dataset);
+    options["high"] = {310, 10};
+    expect_refused({"a.npy", "channel 1 (u10)", "outside of low -20 to high 10"}, options, 4);
+    options["high"] = 310;  // for all channels
+    EXPECT_EQ(open(options)->format().channels[1].high, 310);
+    EXPECT_EQ(open(options)->format().channels[1].low, -20);
+  }
+}
+
+TEST_F(FolderTest, ReadsAnimations) {
+  const auto frames = numbers({5, 8, 8, 1});
+  const auto write = [&](const std::string& name, int64_t count) {
+    const auto video = io::open_video(folder.path(name), {.frames = count, .width = 8, .height = 8, .channels = 1});
+    for (int64_t t = 0; t < count; ++t) video->write({frames[t].data_ptr<uint8_t>(), 64});
+    video->close();
+  };
+  for (const char* name : {"a.gif", "b.gif", "c.gif"}) write(name, 5);
+  folder.write("notes.txt", "");
+  const auto dataset = open(all_train);
+  ASSERT_EQ(dataset->size(Split::train), 3u);
+  EXPECT_EQ(dataset->longest(Split::train), 5);
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(dataset->clip(Split::train, i, 5).video[0].equal(expected(frames.permute({0, 3, 1, 2}))));
+  }
+  EXPECT_TRUE(dataset->format().is_8_bit());
+  EXPECT_TRUE(dataset->actions().none());
+  EXPECT_NE(text(*dataset).find("1 files of other kinds"), std::string::npos) << text(*dataset);
+
+  npy("clip.npy", numbers({4, 6, 6}));  // animations beside arrays are there to be looked at
+  EXPECT_EQ(open(all_train)->size(Split::train), 1u);
+  EXPECT_EQ(open(all_train)->format().height, 6);
+
+  write("d.mp4", 4);
+  const auto film = open({{"path", folder.path("d.mp4")}, {"test_fraction", 0.25}, {"valid_fraction", 0.25}});
+  EXPECT_EQ(film->format().depth(), 3);
+  EXPECT_EQ(film->longest(Split::train), 2);
+  EXPECT_EQ(film->longest(Split::valid), 1);
+  EXPECT_EQ(film->longest(Split::test), 1);
 }
 
 // Compressed files of many clips, read by several threads at once.
@@ -180,7 +223,7 @@ TEST_F(FolderTest, ThreadsReadTheSame) {
     threads.emplace_back([&, t] {
       for (uint64_t i = 0; i < 15; ++i) {
         const auto index = static_cast<int64_t>((7 * i + 3 * t) % 15);
-        const auto video = dataset->clip(Split::train, static_cast<uint64_t>(index), 4).video;
+        const auto video = dataset->clip(Split::train, static_cast<uint64_t>(index), 4).video[0];
         const auto want = expected(files[static_cast<size_t>(index / 5)][index % 5].permute({0, 3, 1, 2}));
         wrong += at::equal(video, want) ? 0 : 1;
       }

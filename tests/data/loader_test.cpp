@@ -22,12 +22,13 @@ class Numbers : public Dataset {
  public:
   explicit Numbers(uint64_t size, uint64_t broken = UINT64_MAX) : size_(size), broken_(broken) {}
 
-  Clip clip(Split, uint64_t index, int64_t frames) const override {
+  Clips clip(Split, uint64_t index, int64_t frames) const override {
     ++made;
     std::this_thread::sleep_for(std::chrono::microseconds(delay));
     if (index % size_ == broken_) fail(ErrorKind::data, "clip {} is broken", index);
     const auto value = static_cast<float>(index % size_);
-    return {at::full({frames, 1, 2, 2}, value), at::full({frames}, static_cast<int64_t>(index % size_), at::kLong)};
+    return {.video = at::full({1, frames, 1, 2, 2}, value),
+            .actions = at::full({1, frames}, static_cast<int64_t>(index % size_), at::kLong)};
   }
   uint64_t size(Split split) const override { return split == Split::train ? size_ : 0; }
   int64_t longest(Split) const override { return 10; }
@@ -73,9 +74,10 @@ TEST(Order, AllPermutationsAreEquallyLikely) {
   EXPECT_LT(chi2, 20.5);  // 5 degrees of freedom, p = 0.001
 }
 
-TEST(Order, SeedsDifferAndTestClipsComeInOrder) {
+TEST(Order, SeedsDifferAndOtherSplitsComeInOrder) {
   EXPECT_NE(batch_indices(Split::train, 1, 0, 50, 1000), batch_indices(Split::train, 2, 0, 50, 1000));
   EXPECT_EQ(batch_indices(Split::test, 1, 2, 3, 7), (std::vector<uint64_t>{6, 7, 8}));
+  EXPECT_EQ(batch_indices(Split::valid, 1, 2, 3, 7), (std::vector<uint64_t>{6, 7, 8}));
   EXPECT_EQ(batch_indices(Split::train, 1, 2, 3, any_count), (std::vector<uint64_t>{6, 7, 8}));
 }
 
@@ -88,12 +90,12 @@ TEST(Loader, BatchesDoNotDependOnTheNumberOfThreads) {
     for (uint64_t k = 0; k < 20; ++k) {
       const Batch batch = loader.next();
       EXPECT_EQ(batch.number, k);
-      EXPECT_EQ(batch.video.sizes(), (at::IntArrayRef{4, 5, 1, 2, 2}));
-      EXPECT_EQ(batch.actions.sizes(), (at::IntArrayRef{4, 5}));
+      EXPECT_EQ(batch.clips.video.sizes(), (at::IntArrayRef{4, 5, 1, 2, 2}));
+      EXPECT_EQ(batch.clips.actions.sizes(), (at::IntArrayRef{4, 5}));
       for (int64_t row = 0; row < 4; ++row) {
         const auto clip = static_cast<int64_t>(batch.indices[static_cast<size_t>(row)] % 23);
-        EXPECT_TRUE((batch.video[row] == clip).all().item<bool>());
-        EXPECT_TRUE((batch.actions[row] == clip).all().item<bool>());
+        EXPECT_TRUE((batch.clips.video[row] == clip).all().item<bool>());
+        EXPECT_TRUE((batch.clips.actions[row] == clip).all().item<bool>());
       }
       if (workers == 0) expected.push_back(batch.indices);
       EXPECT_EQ(batch.indices, expected[k]) << workers << " workers, batch " << k;
@@ -149,10 +151,10 @@ TEST(Loader, LoadsMovingMnist) {
   const auto dataset = make_dataset({{"name", "moving-mnist"}, {"image_size", 32}, {"digit_size", 16}}, 2);
   Loader loader(dataset, {.batch = 3, .frames = 6, .seed = 2, .workers = 2});
   const Batch batch = loader.next();
-  EXPECT_FALSE(batch.actions.defined());
+  EXPECT_FALSE(batch.clips.actions.defined());
   for (int64_t row = 0; row < 3; ++row) {
-    const Clip clip = dataset->clip(Split::train, batch.indices[static_cast<size_t>(row)], 6);
-    EXPECT_TRUE(at::equal(batch.video[row], clip.video));
+    const Clips clip = dataset->clip(Split::train, batch.indices[static_cast<size_t>(row)], 6);
+    EXPECT_TRUE(at::equal(batch.clips.video[row], clip.video[0]));
   }
 }
 

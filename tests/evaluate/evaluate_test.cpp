@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "convssm/generate/rollout.h"
 #include "convssm/models/registry.h"
-#include "convssm/models/rollout.h"
 #include "tests/support.h"
 
 namespace convssm::evaluate {
@@ -37,9 +37,11 @@ TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
   const Evaluation result = evaluate(*f.model, *f.dataset, f.options, f.metrics, "ours");
   std::vector<double> ours, copies, blanks;
   for (int64_t i = 0; i < 5; ++i) {
-    const at::Tensor video = f.dataset->clip(data::Split::test, i, 10).video;
+    const at::Tensor video = f.dataset->clip(data::Split::test, i, 10).video[0];
     const at::Tensor context = video.slice(0, 0, 4);
-    const at::Tensor future = models::rollout(*f.model, context.unsqueeze(0), {}, 6)[0];
+    generate::Predictor predictor(*f.model);
+    predictor.start({context.unsqueeze(0)});
+    const at::Tensor future = generate::rollout(predictor, {}, 6)[0];
     double mine = 0, copy = 0, blank = 0;
     for (int64_t k = 0; k < 3; ++k) {
       mine += psnr(future[k], video[4 + k]) / 3;

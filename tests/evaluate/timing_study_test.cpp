@@ -70,7 +70,7 @@ TEST(TimingStudy, CopiesScoreWhatACopyScores) {
   for (const auto& [point, stride] : std::vector<std::pair<size_t, int64_t>>{{0, 1}, {2, 3}, {5, 8}}) {
     double sum = 0;
     for (int64_t clip = 0; clip < 5; ++clip) {
-      const at::Tensor video = f.clips.fine->clip(data::Split::test, clip, 9 * 4 + 8).video;
+      const at::Tensor video = f.clips.fine->clip(data::Split::test, clip, 9 * 4 + 8).video[0];
       double own = 0;
       int64_t count = 0;
       for (int64_t t = 0; t < 9 * 4; t += stride) {
@@ -85,7 +85,7 @@ TEST(TimingStudy, CopiesScoreWhatACopyScores) {
   double sum = 0;
   int64_t clips = 0;
   for (int64_t clip = 0; clip < 5; ++clip) {
-    const at::Tensor video = f.clips.trained->clip(data::Split::test, clip, 10).video;
+    const at::Tensor video = f.clips.trained->clip(data::Split::test, clip, 10).video[0];
     const at::Tensor kept = kept_frames(f.options.seed, clip, 0.4, 9);
     double own = 0;
     int64_t count = 0;
@@ -112,14 +112,17 @@ TEST(TimingStudy, TheWaysAreWhatTheySay) {
   };
   while (!only_frame_4_misses(kept_frames(seed, 0, 0.1, 9))) ++seed;
   f.options.seed = seed;
-  const at::Tensor video = f.clips.trained->clip(data::Split::test, 0, 10).video.unsqueeze(0);
+  const at::Tensor video = f.clips.trained->clip(data::Split::test, 0, 10).video;
   const at::Tensor seen = at::cat({video.slice(1, 0, 4), video.slice(1, 5, 9)}, 1);
-  at::Tensor dt = at::ones({8}), held = video.slice(1, 0, 9).clone(), filled = held.clone();
-  dt[4] = 2;
+  at::Tensor dt = at::ones({1, 8}), held = video.slice(1, 0, 9).clone(), filled = held.clone();
+  dt[0][4] = 2;
   held.select(1, 4).copy_(video.select(1, 3));
-  filled.select(1, 4).copy_(f.model->forecasts(video.slice(1, 0, 4), {}).select(1, 3));
-  const at::Tensor true_dt = f.model->forecasts(seen, {}, {dt, {}, 1}), no_dt = f.model->forecasts(seen, {});
-  const at::Tensor hold = f.model->forecasts(held, {}), fill = f.model->forecasts(filled, {});
+  models::Forecaster& forecaster = *f.model->as_forecaster();
+  filled.select(1, 4).copy_(forecaster.forecasts({video.slice(1, 0, 4)}, {}).select(1, 3));
+  data::Clips timed{seen};
+  timed.timing.dt = dt;
+  const at::Tensor true_dt = forecaster.forecasts(timed, {}), no_dt = forecaster.forecasts({seen}, {});
+  const at::Tensor hold = forecaster.forecasts({held}, {}), fill = forecaster.forecasts({filled}, {});
   std::array<double, 4> expected{};
   for (const int64_t t : {3, 5, 6, 7, 8}) {
     const at::Tensor truth = video.select(1, t + 1);
@@ -130,7 +133,7 @@ TEST(TimingStudy, TheWaysAreWhatTheySay) {
     expected[3] += psnr(fill.select(1, t), truth) / 5;
   }
   const auto lines = f.study()["dropped"]["lines"];
-  for (size_t way = 0; way < 4; ++way) EXPECT_NEAR(mean(lines[way], 1), expected[way], 0.02) << way;
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(mean(lines[i], 1), expected[i], 0.02) << i;
 }
 
 TEST(TimingStudy, FramesAreDroppedBySeedAndClip) {

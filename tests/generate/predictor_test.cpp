@@ -10,6 +10,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "convssm/generate/rollout.h"
+#include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/registry.h"
 #include "convssm/nn/frame_plan.h"
 #include "tests/support.h"
@@ -49,18 +51,14 @@ at::Tensor clips(const Kind& kind, int64_t B, int64_t K, uint64_t seed = 1) {
   return randn({B, K, kind.channels, kind.height, kind.width}, seed).tanh().to(at::kFloat);
 }
 
-at::Tensor rollout(Predictor& predictor, int64_t frames) {
-  std::vector<at::Tensor> all;
-  for (int64_t k = 0; k < frames; ++k) all.push_back(predictor.next());
-  return at::stack(all, 1);
-}
+at::Tensor rollout(Predictor& predictor, int64_t frames) { return rollout(predictor, {}, frames); }
 
 // The largest difference to Model::next over a rollout.
 double difference(const Kind& kind, int64_t B, int64_t frames) {
   const auto model = make(kind);
   Predictor compiled(*model, {.batch = B}), plain(*model, {.batch = B, .compile = false});
-  compiled.start(clips(kind, B, 4));
-  plain.start(clips(kind, B, 4));
+  compiled.start({clips(kind, B, 4)});
+  plain.start({clips(kind, B, 4)});
   return distance(rollout(compiled, frames), rollout(plain, frames));
 }
 
@@ -77,11 +75,12 @@ TEST(Predictor, CoresWithoutAPlanRunToo) {
     const Kind kind{core};
     const auto model = make(kind);
     Predictor predictor(*model, {.batch = 2});
-    predictor.start(clips(kind, 2, 3));
+    predictor.start({clips(kind, 2, 3)});
     torch::NoGradGuard no_grad;
-    models::State state = model->start(clips(kind, 2, 3), {});
+    models::Forecaster& forecaster = *model->as_forecaster();
+    models::State state = forecaster.start({clips(kind, 2, 3)}, {});
     for (int k = 0; k < 3; ++k) {
-      models::FrameOutput out = model->next(state, {});
+      models::Forecast out = forecaster.next(state, {});
       EXPECT_LT(distance(predictor.next(), out.frame), 1e-5);
       state = out.state;
     }
@@ -104,7 +103,7 @@ TEST(Predictor, AStateGoesOnWithTrueFramesAsIfNothingHadHappened) {
     }
     EXPECT_TRUE(at::equal(resumed.next(), whole.next()));
     Predictor two(*model, {.batch = 2, .compile = compile});
-    expect_error([&] { two.start(whole.state()); }, {"2 clips", "[1,1,12,12]"});
+    expect_error([&] { two.start(whole.state()); }, {"2 clips", "got 1"});
   }
 }
 
@@ -115,16 +114,17 @@ TEST(Predictor, EveryTrueFrameGivesTheForecastOfTheNext) {
   torch::NoGradGuard no_grad;
   std::vector<at::Tensor> expected;  // after frames 0..k
   for (int64_t k = 0; k < 6; ++k) {
-    expected.push_back(model->next(model->start(video.slice(1, 0, k + 1), {}), {}).frame);
+    expected.push_back(
+        model->as_forecaster()->next(model->as_forecaster()->start({video.slice(1, 0, k + 1)}, {}), {}).frame);
   }
   for (const bool compile : {true, false}) {
     Predictor stream(*model, {.batch = 2, .compile = compile});
     for (int64_t k = 0; k < 6; ++k) EXPECT_LT(distance(stream.next(video.select(1, k)), expected[k]), 1e-5) << k;
 
     Predictor after(*model, {.batch = 2, .compile = compile});  // the last frame of the context goes in as well
-    after.start(video.slice(1, 0, 3));
+    after.start({video.slice(1, 0, 3)});
     EXPECT_LT(distance(after.next(video.select(1, 3)), expected[3]), 1e-5);
-    after.start(video.slice(1, 0, 5));  // begins anew
+    after.start({video.slice(1, 0, 5)});  // begins anew
     EXPECT_LT(distance(after.next(), expected[4]), 1e-5);
   }
 }
@@ -135,11 +135,13 @@ TEST(Predictor, Actions) {
   const at::Tensor video = clips(kind, 2, 3), actions = at::tensor({0, 3, -1, 2, 1, 1}, at::kLong).view({2, 3});
   const at::Tensor next = at::tensor({-1, 2}, at::kLong);
   torch::NoGradGuard no_grad;
-  const models::FrameOutput expected = model->next(model->start(video, actions), next);
+  models::Forecaster& forecaster = *model->as_forecaster();
+  const models::Forecast expected = forecaster.next(forecaster.start({video, actions}, {}), next);
   Predictor predictor(*model, {.batch = 2});
-  predictor.start(video, actions);
+  predictor.start({video, actions});
   EXPECT_LT(distance(predictor.next_after(next), expected.frame), 1e-5);
-  EXPECT_GT(distance(model->next(model->start(video, {}), {}).frame, expected.frame), 1e-4) << "actions matter";
+  EXPECT_GT(distance(forecaster.next(forecaster.start({video}, {}), {}).frame, expected.frame), 1e-4)
+      << "actions matter";
   expect_error([&] { predictor.next_after(at::tensor({0, 4}, at::kLong)); }, {"below", "4"});
 }
 
@@ -148,17 +150,17 @@ TEST(Predictor, AStateGoesBetweenPredictorAndModel) {
   const auto model = make(kind);
   torch::NoGradGuard no_grad;
   Predictor first(*model, {.batch = 2});
-  first.start(clips(kind, 2, 3));
+  first.start({clips(kind, 2, 3)});
   first.next();
   const models::State state = first.state();
   const at::Tensor expected = rollout(first, 3);
-  EXPECT_LT(distance(model->next(state, {}).frame, expected.select(1, 0)), 1e-5);
+  EXPECT_LT(distance(model->as_forecaster()->next(state, {}).frame, expected.select(1, 0)), 1e-5);
   Predictor second(*model, {.batch = 2});
   second.start(state);
   EXPECT_TRUE(rollout(second, 3).equal(expected)) << "the same bits";
   second.start(state);  // a value: the rollout has not changed it
   EXPECT_TRUE(rollout(second, 3).equal(expected));
-  expect_error([&] { Predictor(*model, {.batch = 1}).start(state); }, {"1 clips", "[2,1,12,12]"});
+  expect_error([&] { Predictor(*model, {.batch = 1}).start(state); }, {"1 clips", "got 2"});
   expect_error([&] { second.start(models::State()); }, {"empty"});
 }
 
@@ -167,10 +169,10 @@ TEST(Predictor, ABatchIsItsClips) {
   const auto model = make(kind);
   const at::Tensor video = clips(kind, 3, 4);
   Predictor all(*model, {.batch = 3}), one(*model);
-  all.start(video);
+  all.start({video});
   const at::Tensor together = rollout(all, 20);
   for (int64_t i = 0; i < 3; ++i) {
-    one.start(video.slice(0, i, i + 1));
+    one.start({video.slice(0, i, i + 1)});
     EXPECT_LT(distance(rollout(one, 20)[0], together[i]), 1e-5) << i;
   }
 }
@@ -180,7 +182,7 @@ TEST(Predictor, BadUse) {
   const auto model = make(kind);
   Predictor predictor(*model, {.batch = 2});
   expect_error([&] { predictor.next(); }, {"start()"});
-  expect_error([&] { predictor.start(clips(kind, 1, 3)); }, {"2 clips", "got 1"});
+  expect_error([&] { predictor.start({clips(kind, 1, 3)}); }, {"2 clips", "got 1"});
   expect_error([&] { predictor.next(at::zeros({2, 1, 5, 5})); }, {"[2,1,5,5]", "[2,1,12,12]"});
   expect_error([&] { Predictor(*model, {.batch = 0}); }, {"batch", "0"});
   expect_error([&] { parse_precision("int4"); }, {"float32", "int8", "int4"});
@@ -196,12 +198,12 @@ TEST(PredictorInt8, IsCloseToFloat32) {
     const auto model = make(kind);
     const at::Tensor video = clips(kind, 2, 8);
     Predictor exact(*model, {.batch = 2}), fast(*model, {.batch = 2, .precision = Precision::int8});
-    exact.start(video);
-    fast.start(video);
+    exact.start({video});
+    fast.start({video});
     const at::Tensor expected = exact.next(), found = fast.next();
     EXPECT_GT(psnr(found, expected), 35);
     EXPECT_GT(distance(found, expected), 1e-6) << "not in integers";
-    fast.start(video);
+    fast.start({video});
     EXPECT_TRUE(fast.next().equal(found)) << "a second start gives the same";
     Predictor later(*model, {.batch = 2, .precision = Precision::int8});
     later.start(exact.state());
@@ -215,7 +217,7 @@ TEST(FramePlanRun, AllocatesNothing) {
   const auto model = make(kind);
   torch::NoGradGuard no_grad;
   nn::FramePlan plan({.batch = 1});
-  model->plan(plan);
+  dynamic_cast<models::PixelPredictorImpl&>(*model).plan(plan);
   plan.finish();
   for (int k = 0; k < 3; ++k) plan.run();
   const auto faults = [] {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "../base/scratch_folder.h"
+#include "convssm/io/animation.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/png.h"
@@ -29,7 +30,9 @@ Array write_and_read(const std::string& name, const VideoFormat& format) {
   for (const Frame& frame : smooth_frames(format)) video->write(frame);
   EXPECT_FALSE(std::filesystem::exists(folder.path(name)));
   video->close();
-  return read_video(folder.path(name));
+  if (name.ends_with(".npy")) return read_npy(folder.path(name));
+  if (name.ends_with(".npz")) return NpzFile(folder.path(name)).read("video");
+  return read_animation(folder.path(name));
 }
 
 Array stacked(const VideoFormat& format) {
@@ -124,30 +127,20 @@ TEST(Video, Refuses) {
     expect_error(ErrorKind::usage, "ends with .npy, .npz, .gif, .mp4, .png; got", [&] {
       open_video(folder.path(name), {1, 4, 4, 1});
     });
-    expect_error(ErrorKind::usage, "[read_video] the name of a video ends with",
-                 [&] { read_video(folder.path(name)); });
   }
   expect_error(ErrorKind::usage, "must not be empty, got [0, 4, 4, 1]", [&] {
     open_video(folder.path("a.npy"), {0, 4, 4, 1});
   });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  expect_error(ErrorKind::io, "No such file", [&] { read_video(folder.path("a.npy")); });
 }
 
-TEST(Video, ReadsArraysAsTheyAre) {
+TEST(Video, ReadsAnimationsAndPicturesAlone) {
   const ScratchFolder folder;
-  const Array a = sample(DType::f32, {2, 3}), b = sample(DType::u8, {4});
-  const auto read = [&](const std::vector<NamedArray>& arrays) {
-    write_npz(folder.path("a.npz"), arrays);
-    return read_video(folder.path("a.npz"));
-  };
-  write_npy(folder.path("a.npy"), a);
-  expect_equal(read_video(folder.path("a.npy")), a);
-  expect_equal(read({{"other", b}, {"data", b}, {"video", a}}), a);
-  expect_equal(read({{"other", b}, {"data", a}}), a);
-  expect_equal(read({{"other", a}}), a);
-  expect_error(ErrorKind::data, "it holds 2: 'x', 'y'", [&] { read({{"x", a}, {"y", b}}); });
-  expect_error(ErrorKind::data, "it holds 0", [&] { read({}); });
+  for (const char* name : {"a.npy", "a.npz", "a.avi", "gif"}) {
+    expect_error(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png; got",
+                 [&] { read_animation(folder.path(name)); });
+  }
+  expect_error(ErrorKind::io, "No such file", [&] { read_animation(folder.path("a.gif")); });
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convssm/models/registry.h"
+
 namespace convssm::models {
 namespace {
 

@@ -15,9 +15,10 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${scratch}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix})
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix} -DEXAMPLES_DIR=${SOURCE_DIR}/../../examples)
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/user)
+run(${scratch}/build/own_model ${scratch}/own_model)
 run(${prefix}/bin/convssm --version)
 
 file(GLOB_RECURSE cli_headers ${prefix}/include/convssm/cli/*.h)

@@ -29,10 +29,10 @@ void set_gradients(models::Model& model, uint64_t seed) {
 }
 
 TEST(Optimizer, IsAdamWithDecoupledDecayOfAllParameters) {
-  TrainOptions o;
+  PlayerOptions o;
   o.beta1 = 0.8, o.beta2 = 0.9, o.eps = 1e-6, o.weight_decay = 0.1;
   const auto model = make();
-  Optimizer optimizer(*model, o);
+  Optimizer optimizer(model->players()[0], o);
   std::vector<at::Tensor> p, m, v;
   for (const auto& x : model->parameters()) {
     p.push_back(x.detach().to(at::kDouble).clone());
@@ -60,13 +60,13 @@ TEST(Optimizer, IsAdamWithDecoupledDecayOfAllParameters) {
 TEST(Optimizer, GoesOnExactlyFromAFile) {
   const ScratchFolder scratch;
   const auto a = make(), b = make();
-  Optimizer first(*a, {}), second(*b, {});
+  Optimizer first(a->players()[0], {}), second(b->players()[0], {});
   set_gradients(*a, 1);
   set_gradients(*b, 1);
   first.update(0.1);
   second.update(0.1);
   io::stream_safetensors(scratch.path("o.safetensors"), first.arrays());
-  Optimizer third(*b, {});
+  Optimizer third(b->players()[0], {});
   third.load(io::SafetensorsFile(scratch.path("o.safetensors")));
   set_gradients(*a, 2);
   set_gradients(*b, 2);
@@ -80,17 +80,17 @@ TEST(Optimizer, FindsTheFirstBadGradient) {
   set_gradients(*model, 1);
   double sum = 0;
   for (const auto& p : model->parameters()) sum += p.grad().to(at::kDouble).square().sum().item<double>();
-  EXPECT_NEAR(gradient_norm(*model), std::sqrt(sum), 1e-5 * std::sqrt(sum));
+  EXPECT_NEAR(Optimizer(model->players()[0], {}).gradient_norm(), std::sqrt(sum), 1e-5 * std::sqrt(sum));
   EXPECT_EQ(first_bad_gradient(*model), "");
   model->named_parameters()[3].value().mutable_grad().view({-1})[0] = NAN;
   model->named_parameters()[5].value().mutable_grad().view({-1})[0] = INFINITY;
   EXPECT_EQ(first_bad_gradient(*model), model->named_parameters()[3].key());
-  EXPECT_FALSE(std::isfinite(gradient_norm(*model)));
+  EXPECT_FALSE(std::isfinite(Optimizer(model->players()[0], {}).gradient_norm()));
 }
 
 TEST(Optimizer, ScalesGradientsAndLeavesParametersWithoutOne) {
   const auto a = make(), b = make();
-  Optimizer first(*a, {}), second(*b, {});
+  Optimizer first(a->players()[0], {}), second(b->players()[0], {});
   set_gradients(*a, 1);
   set_gradients(*b, 1);
   for (const auto& p : b->parameters()) p.mutable_grad().mul_(0.25);

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convssm/generate/rollout.h"
 #include "convssm/models/registry.h"
-#include "convssm/models/rollout.h"
 #include "convssm/train/gradients.h"
 #include "tests/support.h"
 
@@ -30,9 +30,11 @@ TEST(SelfFeed, WithEveryFrameReplacedEnoughPassesAreARollout) {
   const auto model = make();
   model->to(at::kDouble);
   const at::Tensor video = kVideo.to(at::kDouble);
-  const at::Tensor inputs = self_fed_inputs(*model, video, kActions, 1, 8, Stream(1));
+  const at::Tensor inputs = self_fed_inputs(*model->as_forecaster(), {video, kActions}, 1, 8, Stream(1));
   at::NoGradGuard no_grad;
-  const at::Tensor alone = models::rollout(*model, video.slice(1, 0, 1), kActions, 8);
+  generate::Predictor predictor(*model, {.batch = 2, .compile = false});
+  predictor.start({video.slice(1, 0, 1), kActions.slice(1, 0, 1)});
+  const at::Tensor alone = generate::rollout(predictor, kActions.slice(1, 1), 8);
   EXPECT_TRUE(at::equal(inputs.slice(1, 0, 1), video.slice(1, 0, 1)));
   EXPECT_LT(distance(inputs.slice(1, 1), alone), 1e-9);
   EXPECT_GT(distance(inputs.slice(1, 1), video.slice(1, 1)), 0.1);
@@ -40,8 +42,8 @@ TEST(SelfFeed, WithEveryFrameReplacedEnoughPassesAreARollout) {
 
 TEST(SelfFeed, OnePassPutsInForecastsFromTrueFrames) {
   const auto model = make();
-  const at::Tensor next = model->forecasts(kVideo.slice(1, 0, 8), kActions.slice(1, 1));
-  const at::Tensor inputs = self_fed_inputs(*model, kVideo, kActions, 0.5, 1, Stream(1));
+  const at::Tensor next = model->as_forecaster()->forecasts({kVideo.slice(1, 0, 8)}, kActions.slice(1, 1));
+  const at::Tensor inputs = self_fed_inputs(*model->as_forecaster(), {kVideo, kActions}, 0.5, 1, Stream(1));
   int64_t replaced = 0;
   for (int64_t b = 0; b < 2; ++b) {
     EXPECT_TRUE(at::equal(inputs[b][0], kVideo[b][0]));
@@ -57,33 +59,35 @@ TEST(SelfFeed, OnePassPutsInForecastsFromTrueFrames) {
 
 TEST(SelfFeed, DrawsFromItsStreamAlone) {
   const auto model = make();
-  const auto inputs = [&](uint64_t seed, double p) { return self_fed_inputs(*model, kVideo, {}, p, 2, Stream(seed)); };
+  const auto inputs = [&](uint64_t seed, double p) {
+    return self_fed_inputs(*model->as_forecaster(), {kVideo}, p, 2, Stream(seed));
+  };
   EXPECT_TRUE(at::equal(inputs(1, 0.5), inputs(1, 0.5)));
   EXPECT_FALSE(at::equal(inputs(1, 0.5), inputs(2, 0.5)));
   EXPECT_TRUE(at::equal(inputs(1, 0), kVideo));
 }
 
-// Other inputs change the loss; the frames to be predicted stay. In pieces the gradients are those of the whole clip.
+// Other inputs change the loss; the frames to be predicted stay. In chunks the gradients are those of the whole clip.
 TEST(SelfFeed, GradientsAreThoseOfTheInputs) {
   const auto model = make();
   model->to(at::kDouble);
   const at::Tensor video = kVideo.to(at::kDouble), inputs = randn(kVideo.sizes().vec(), 5).tanh();
   const auto gradients = [&](const at::Tensor& given, int64_t chunk, double& loss) {
     for (const at::Tensor& p : model->parameters()) p.mutable_grad() = at::Tensor();
-    loss = add_gradients(*model, {video, kActions, given}, chunk).loss;
+    loss = add_gradients(*model, {video, kActions, given}, {}, chunk).loss;
     std::vector<at::Tensor> copies;
     for (const at::Tensor& p : model->parameters()) copies.push_back(p.grad().clone());
     return copies;
   };
-  double plain = 0, same = 0, other = 0, pieces = 0;
+  double plain = 0, same = 0, other = 0, chunks = 0;
   gradients({}, 0, plain), gradients(video, 0, same);
-  const auto whole = gradients(inputs, 0, other), parts = gradients(inputs, 3, pieces);
+  const auto whole = gradients(inputs, 0, other), parts = gradients(inputs, 3, chunks);
   EXPECT_EQ(plain, same);
   EXPECT_GT(std::abs(other - plain), 1e-3);
-  EXPECT_NEAR(other, pieces, 1e-9);
+  EXPECT_NEAR(other, chunks, 1e-9);
   for (size_t i = 0; i < whole.size(); ++i) EXPECT_LT(distance(whole[i], parts[i]), 1e-7) << i;
   at::NoGradGuard no_grad;
-  const at::Tensor next = model->forecasts(inputs.slice(1, 0, 8), kActions.slice(1, 1));
+  const at::Tensor next = model->as_forecaster()->forecasts({inputs.slice(1, 0, 8)}, kActions.slice(1, 1));
   const at::Tensor difference = next - video.slice(1, 1);
   const double squared = at::mean(difference * difference).item<double>() * 8;
   const double absolute = at::mean(at::abs(difference)).item<double>() * 8;

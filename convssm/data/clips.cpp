@@ -1,0 +1,150 @@
+// Cutting, joining and repeating clips: one list of the members, so that a new member is handled everywhere at once.
+#include "convssm/data/clips.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "convssm/ops/check.h"
+
+namespace convssm::data {
+namespace {
+
+constexpr at::Tensor Clips::*kMembers[] = {&Clips::video, &Clips::actions, &Clips::inputs, &Clips::codes,
+                                           &Clips::valid};
+constexpr at::Tensor ClipTiming::*kTimes[] = {&ClipTiming::dt, &ClipTiming::resets};
+
+// `change` on every member that is there.
+template <typename Change>
+Clips changed(const Clips& clips, const Change& change) {
+  Clips result;
+  result.timing.step_rescale = clips.timing.step_rescale;
+  const auto apply = [&](const at::Tensor& from, at::Tensor& to) {
+    if (from.defined()) to = change(from);
+  };
+  for (const auto member : kMembers) apply(clips.*member, result.*member);
+  for (const auto member : kTimes) apply(clips.timing.*member, result.timing.*member);
+  return result;
+}
+
+const at::Tensor& frames_or_codes(const Clips& clips) { return clips.video.defined() ? clips.video : clips.codes; }
+
+at::Tensor empty_rows(const at::Tensor& row, int64_t rows) {
+  std::vector<int64_t> sizes = row.sizes().vec();
+  sizes[0] = rows;
+  return at::empty(sizes, row.options());
+}
+
+void check_member(const char* operation, const char* name, const at::Tensor& member, at::IntArrayRef sizes) {
+  if (member.defined()) ops::require_shape(operation, name, member, sizes);
+}
+
+void check_like_video(const char* operation, const char* name, const at::Tensor& member, const at::Tensor& video) {
+  if (!member.defined()) return;
+  ops::require(operation, video.defined(), "there are {} without a video", name);
+  check_member(operation, name, member, video.sizes());
+}
+
+void check_actions(const char* operation, const at::Tensor& actions, int64_t B, int64_t T) {
+  if (!actions.defined()) return;
+  const bool numbers = actions.dim() == 3;
+  ops::require(operation, (numbers || actions.dim() == 2) && actions.size(0) == B && actions.size(1) == T,
+               "actions must be [{},{}] or [{},{},A], one for each frame, got {}", B, T, B, T,
+               ops::shape_text(actions.sizes()));
+  ops::require(operation, numbers ? actions.is_floating_point() : actions.scalar_type() == at::kLong,
+               "actions must be int64 [B,T] or floats [B,T,A], got {} {}", ops::dtype_text(actions),
+               ops::shape_text(actions.sizes()));
+}
+
+}  // namespace
+
+int64_t Clips::batch() const {
+  const at::Tensor& x = frames_or_codes(*this);
+  return x.defined() ? x.size(0) : 0;
+}
+
+int64_t Clips::frames() const {
+  const at::Tensor& x = frames_or_codes(*this);
+  return x.defined() ? x.size(1) : 0;
+}
+
+Clips frames_of(const Clips& clips, int64_t begin, int64_t end) {
+  return changed(clips, [&](const at::Tensor& x) { return x.slice(1, begin, end); });
+}
+
+Clips rows_of(const Clips& clips, int64_t begin, int64_t end) {
+  return changed(clips, [&](const at::Tensor& x) { return x.slice(0, begin, end); });
+}
+
+Clips stack_rows(const std::vector<Clips>& batches) {
+  ops::require("stack_rows", !batches.empty(), "there are no clips to join");
+  const auto joined = [&](const auto& member_of) {
+    std::vector<at::Tensor> rows;
+    for (const Clips& batch : batches) {
+      if (const at::Tensor& x = member_of(batch); x.defined()) rows.push_back(x);
+    }
+    ops::require("stack_rows", rows.empty() || rows.size() == batches.size(),
+                 "{} of {} clips have something that the others have not", rows.size(), batches.size());
+    return rows.empty() ? at::Tensor() : at::cat(rows);
+  };
+  Clips result;
+  result.timing.step_rescale = batches[0].timing.step_rescale;
+  for (const auto member : kMembers) result.*member = joined([&](const Clips& c) { return c.*member; });
+  for (const auto member : kTimes) result.timing.*member = joined([&](const Clips& c) { return c.timing.*member; });
+  return result;
+}
+
+void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch) {
+  ops::require("put_row", row.batch() == 1 && at >= 0 && at < rows, "expected a batch of one for row {} of {}", at,
+               rows);
+  const auto put = [&](const at::Tensor& from, at::Tensor& to) {
+    if (at == 0) to = from.defined() ? empty_rows(from, rows) : at::Tensor();
+    ops::require("put_row", from.defined() == to.defined(),
+                 "clip {} has something that the others have not, or lacks it", at);
+    if (!from.defined()) return;
+    ops::require("put_row", from.sizes().slice(1) == to.sizes().slice(1) && from.scalar_type() == to.scalar_type(),
+                 "clip {} is {} {}, the first of its batch {} {}", at, ops::dtype_text(from),
+                 ops::shape_text(from.sizes().slice(1)), ops::dtype_text(to), ops::shape_text(to.sizes().slice(1)));
+    const at::Tensor plain = from.contiguous();
+    std::memcpy(static_cast<std::byte*>(to.data_ptr()) + static_cast<size_t>(at) * plain.nbytes(), plain.data_ptr(),
+                plain.nbytes());
+  };
+  if (at == 0) batch.timing.step_rescale = row.timing.step_rescale;
+  for (const auto member : kMembers) put(row.*member, batch.*member);
+  for (const auto member : kTimes) put(row.timing.*member, batch.timing.*member);
+}
+
+Clips repeat_rows(const Clips& clips, int64_t times) {
+  if (times == 1) return clips;
+  return changed(clips, [&](const at::Tensor& x) { return x.repeat_interleave(times, 0); });
+}
+
+at::Tensor masked_like(const at::Tensor& actions) {
+  if (!actions.defined()) return {};
+  return actions.is_floating_point() ? at::full_like(actions, std::numeric_limits<double>::quiet_NaN())
+                                     : at::full_like(actions, -1);
+}
+
+void check_clips(const char* operation, const Clips& clips) {
+  if (clips.video.defined()) ops::require_dims(operation, "video", clips.video, 5, "[B,T,C,H,W]");
+  if (clips.codes.defined()) ops::require_dims(operation, "codes", clips.codes, 4, "[B,T,h,w]");
+  const int64_t B = clips.batch(), T = clips.frames();
+  check_actions(operation, clips.actions, B, T);
+  if (clips.video.defined() && clips.codes.defined()) {
+    check_member(operation, "codes", clips.codes, {B, T, clips.codes.size(2), clips.codes.size(3)});
+  }
+  check_like_video(operation, "inputs", clips.inputs, clips.video);
+  check_like_video(operation, "valid", clips.valid, clips.video);
+  check_member(operation, "dt", clips.timing.dt, {B, T});
+  check_member(operation, "resets", clips.timing.resets, {B, T});
+  if (clips.timing.dt.defined() && clips.timing.dt.device().is_cpu()) {  // elsewhere it would wait for the device
+    ops::require(operation, clips.timing.dt.gt(0).all().item<bool>(), "all intervals dt must be positive");
+  }
+  const double rescale = clips.timing.step_rescale;
+  ops::require(operation, std::isfinite(rescale) && rescale > 0, "step_rescale must be positive, got {}", rescale);
+}
+
+}  // namespace convssm::data

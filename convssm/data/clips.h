@@ -1,0 +1,50 @@
+// Clips: what data gives and models take, one struct. Any member may be undefined; a model says what it needs, by refusing
+// what it cannot do without. Values on the same clock share the index t.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace convssm::data {
+
+// When the frames were taken. All optional.
+struct ClipTiming {
+  at::Tensor dt = {};       // [B,T]: the interval before each frame, in units of the training interval; all > 0
+  at::Tensor resets = {};   // [B,T] bool: what was seen before this frame does not belong to it
+  double step_rescale = 1;  // all intervals times this: 0.5 is twice the frame rate
+};
+
+struct Clips {
+  at::Tensor video = {};    // [B,T,C,H,W] float32 in [-1,1]
+  at::Tensor actions = {};  // [B,T] int64, or [B,T,A] float32: action t led to frame t; negative, or NaN: masked
+  at::Tensor inputs = {};   // [B,T,C,H,W]: goes in instead of the video, which stays what is to be predicted
+  at::Tensor codes = {};    // [B,T,h,w] int64, of a tokenizer
+  at::Tensor valid = {};    // [B,T,C,H,W] bool: pixels that were measured; the others hold a filler
+  ClipTiming timing = {};
+
+  int64_t batch() const;   // B, of the video or the codes; 0 if there is neither
+  int64_t frames() const;  // T
+};
+
+Clips frames_of(const Clips& clips, int64_t begin, int64_t end);  // [begin,end) in time, views
+Clips rows_of(const Clips& clips, int64_t begin, int64_t end);    // [begin,end) of the batch, views
+
+// One batch of several, all with the same members.
+Clips stack_rows(const std::vector<Clips>& batches);
+
+// Copies a batch of one to row `at` of a batch of `rows`, which the first call (at = 0) makes. With plain copies: this
+// runs in threads of the loader, where a tensor operation would start a team of OpenMP threads for each of them.
+void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch);
+
+// Each row `times` times: row b becomes rows b * times .. (b + 1) * times - 1.
+Clips repeat_rows(const Clips& clips, int64_t times);
+
+// Actions of the same kind and shape, all masked.
+at::Tensor masked_like(const at::Tensor& actions);
+
+// Throws unless dt and resets are [B,T], intervals positive, valid like the video, actions [B,T] int64 or [B,T,A] float.
+void check_clips(const char* operation, const Clips& clips);
+
+}  // namespace convssm::data

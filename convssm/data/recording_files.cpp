@@ -1,0 +1,109 @@
+// The table of the kinds of recordings, and everything that asks it. A folder of arrays often holds animations and
+// pictures of them too, to look at: where one kind is wanted it is the first of the table that is there.
+#include "convssm/data/recording_files.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
+#include "convssm/data/animation_recording.h"
+#include "convssm/data/array_recording.h"
+
+namespace convssm::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Kind {
+  const char* name;
+  std::vector<std::string> endings;
+  bool one_clip;  // a file is a clip
+  std::unique_ptr<Recording> (*open)(const std::string&, const RecordingOptions&);
+};
+
+const std::vector<Kind>& kinds_of_recordings() {
+  static const std::vector<Kind> table{
+      {"array", {".npy", ".npz"}, false, open_array_recording},
+      {"animation", {".gif", ".mp4"}, true, open_animation},
+      {"picture", {".png"}, true, open_picture},
+  };
+  return table;
+}
+
+const Kind* find_kind(const std::string& path) {
+  const std::string ending = file_ending(path);
+  for (const Kind& kind : kinds_of_recordings()) {
+    if (std::ranges::find(kind.endings, ending) != kind.endings.end()) return &kind;
+  }
+  return nullptr;
+}
+
+// Files below a folder, hidden ones left out.
+std::vector<std::string> files_below(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::recursive_directory_iterator entries(folder, error), end;
+  for (; !error && entries != end; entries.increment(error)) {
+    const fs::path& entry = entries->path();
+    const bool hidden = entry.filename().string().starts_with(".");
+    if (entries->is_directory()) {
+      if (hidden) entries.disable_recursion_pending();
+    } else if (!hidden) {
+      names.push_back(entry.lexically_relative(folder).generic_string());
+    }
+  }
+  if (error) fail(ErrorKind::io, "[folder] cannot read the folder '{}': {}", folder, error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
+  const Kind* kind = find_kind(path);
+  return (kind ? kind->open : open_array_recording)(path, options);  // arrays are told by their first bytes too
+}
+
+std::string recording_kind(const std::string& path) {
+  const Kind* kind = find_kind(path);
+  return kind ? kind->name : "";
+}
+
+int64_t count_clips(const std::string& path, const RecordingOptions& options) {
+  const Kind* kind = find_kind(path);
+  return kind && kind->one_clip ? 1 : open_recording(path, options)->info().clips;
+}
+
+std::string recording_endings() {
+  std::vector<std::string> all;
+  for (const Kind& kind : kinds_of_recordings()) all.insert(all.end(), kind.endings.begin(), kind.endings.end());
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+FoundFiles find_recordings(const std::string& path, Kinds kinds) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) fail(ErrorKind::io, "[folder] there is no file or folder '{}'", path);
+  if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}, 0};
+  const std::vector<std::string> all = files_below(path);
+  const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
+  for (const std::string& name : all) {
+    const Kind* kind = find_kind(name);
+    if (kind && (!wanted || kind < wanted)) wanted = kind;
+  }
+  FoundFiles found;
+  for (const std::string& name : all) {
+    const Kind* kind = find_kind(name);
+    const bool take = kind && (kinds == Kinds::all || kind == wanted);
+    if (take) found.names.push_back(name);
+    found.others += take ? 0 : 1;
+  }
+  return found;
+}
+
+std::string recording_path(const std::string& searched, const std::string& name) {
+  return fs::is_directory(searched) ? (fs::path(searched) / name).string() : searched;
+}
+
+}  // namespace convssm::data

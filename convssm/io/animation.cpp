@@ -1,0 +1,23 @@
+// The ending chooses the reader; each format checks its files itself.
+#include "convssm/io/animation.h"
+
+#include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
+#include "convssm/io/gif.h"
+#include "convssm/io/mp4.h"
+#include "convssm/io/png.h"
+
+namespace convssm::io {
+
+Array read_animation(const std::string& path) {
+  const std::string ending = file_ending(path);
+  if (ending == ".gif") return read_gif(path);
+  if (ending == ".mp4") return read_mp4(path);
+  if (ending == ".png") {
+    const Image image = read_png(path);
+    return make_array({1, image.height, image.width, image.channels}, image.pixels);
+  }
+  fail(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png; got '{}'", path);
+}
+
+}  // namespace convssm::io

@@ -1,0 +1,79 @@
+// A forecaster turns contexts into futures, frame by frame.
+// Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
+// batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
+// The state is a value of named tensors; nobody but the forecaster knows the names inside.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "convssm/cores/state.h"
+#include "convssm/data/clips.h"
+
+namespace convssm::models {
+
+using cores::State;
+using data::Clips;
+
+using Seeds = std::vector<uint64_t>;  // one for each clip; empty: all 0
+
+struct Forecast {
+  at::Tensor frame;  // [B,C,H,W] in [-1,1]
+  State state;
+};
+
+struct EngineOptions {
+  int64_t batch = 1;
+  bool int8 = false;  // convolutions in 8-bit integers
+};
+
+// A forecaster that holds its own state, compiled or not: what generation runs.
+class FrameEngine {
+ public:
+  virtual ~FrameEngine() = default;
+  virtual bool empty() const = 0;  // nothing was taken in yet
+  virtual void start(const Clips& context, const Seeds& seeds) = 0;
+  virtual void load(const State& state) = 0;
+  virtual State save() const = 0;
+  virtual void observe(const at::Tensor& frame, const at::Tensor& action) = 0;
+  virtual at::Tensor next(const at::Tensor& action) = 0;  // in memory of its own
+};
+
+class Forecaster {
+ public:
+  virtual ~Forecaster() = default;
+
+  // Takes in context clips of at least one frame. next() then gives the frame after them.
+  virtual State start(const Clips& context, const Seeds& seeds) = 0;
+
+  // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
+  virtual Forecast next(const State& state, const at::Tensor& action) = 0;
+
+  // A true frame [B,C,H,W]. After next() it is the truth of the frame that was just forecast, and takes its place; after
+  // start() or another observe() it is the one that follows. `action` led to it.
+  virtual State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) = 0;
+
+  // Teacher forced, without gradients: every frame of clips.video goes in, and for each the forecast of the frame after
+  // it comes out, [B,T,C,H,W]. `coming` are the actions that lead to the frames that are forecast, [B,T] or [B,T,A].
+  // clips.timing says when the frames were taken. By default frame by frame, for models that know no time.
+  virtual at::Tensor forecasts(const Clips& clips, const at::Tensor& coming);
+
+  // Whether futures differ by their seeds.
+  virtual bool draws() const { return false; }
+
+  // How many clips a state holds. Error(data) if it is not a state of this forecaster.
+  virtual int64_t clips_in(const State& state) const = 0;
+
+  // The same frames but for rounding, faster; null if there is none. Parameters are read now: later changes of
+  // the model are not seen. Must not outlive the forecaster.
+  virtual bool compiles() const { return false; }
+  virtual std::unique_ptr<FrameEngine> compile(const EngineOptions& options);
+};
+
+// The forecaster itself as an engine. Must not outlive it.
+std::unique_ptr<FrameEngine> eager_engine(Forecaster& forecaster);
+
+}  // namespace convssm::models

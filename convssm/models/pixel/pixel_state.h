@@ -1,0 +1,27 @@
+// The state of the pixel predictor, known to this folder alone:
+//   core.*           the states of its core
+//   frame            [B,C,H,W], the frame that goes in next: its action is not known before next() or observe()
+//   forecast_waits   [1], there if `frame` is a forecast, which a true frame replaces
+// After a loss there is no frame. Files of version 0.1 hold the same names.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "convssm/cores/state.h"
+
+namespace convssm::models::pixel {
+
+using cores::State;
+
+inline constexpr const char* kFrame = "frame";
+inline constexpr const char* kForecastWaits = "forecast_waits";
+inline constexpr const char* kCorePrefix = "core.";
+
+State core_state(const State& state);
+State make_state(const State& core, const at::Tensor& frame, bool forecast_waits);
+bool forecast_waits(const State& state);
+
+// The waiting frame. Error(data) unless the state holds one of these channels, rows and columns for at least one clip.
+at::Tensor waiting_frame(const State& state, int64_t channels, int64_t height, int64_t width);
+
+}  // namespace convssm::models::pixel

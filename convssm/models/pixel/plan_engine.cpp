@@ -1,0 +1,133 @@
+// The pixel predictor run by a plan, whose doors are the tensors of its state. For 8-bit integers a plan in float32 goes first and watches what the convolutions see: on the
+// context, then on a few forecasts of its own; the plan in integers takes over from its states.
+#include "convssm/models/pixel/plan_engine.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/models/pixel/pixel_predictor.h"
+#include "convssm/models/pixel/pixel_state.h"
+#include "convssm/nn/frame_plan.h"
+#include "convssm/ops/check.h"
+
+namespace convssm::models::pixel {
+namespace {
+
+constexpr int64_t kWatchedForecasts = 16;
+
+std::unique_ptr<nn::FramePlan> make_plan(PixelPredictorImpl& model, const nn::FramePlanOptions& options) {
+  auto plan = std::make_unique<nn::FramePlan>(options);
+  model.plan(*plan);
+  plan->finish();
+  return plan;
+}
+
+class PlanEngine : public FrameEngine {
+ public:
+  PlanEngine(PixelPredictorImpl& model, const EngineOptions& o)
+      : model_(model), watching_(o.int8), plan_(make_plan(model, {.batch = o.batch, .observe = o.int8})) {}
+
+  bool empty() const override { return empty_; }
+
+  void start(const Clips& context, const Seeds&) override {
+    at::NoGradGuard no_grad;
+    take_in(context);
+    if (!watching_) return;
+    calibrate();
+    take_in(context);  // by the plan that goes on from it, as at any later start
+  }
+
+  void load(const State& state) override {
+    at::NoGradGuard no_grad;
+    for (const std::string& name : plan_->states()) write(door(name), name, state.get(name));
+    const PixelOptions& o = model_.options();
+    replace(waiting_frame(state, o.channels, o.height, o.width));
+    forecast_waits_ = forecast_waits(state);
+    if (watching_) calibrate();
+  }
+
+  State save() const override {
+    at::NoGradGuard no_grad;
+    State state;
+    for (const std::string& name : plan_->states()) state.set(name, door(name).clone());
+    state.set(kFrame, door("frame").clone());
+    if (forecast_waits_) state.set(kForecastWaits, at::ones({1}));
+    return state;
+  }
+
+  void observe(const at::Tensor& frame, const at::Tensor& action) override {
+    at::NoGradGuard no_grad;
+    if (!empty_ && !forecast_waits_) run_states(action);
+    replace(frame);
+  }
+
+  at::Tensor next(const at::Tensor& action) override {
+    at::NoGradGuard no_grad;
+    set_action(action);
+    plan_->run();
+    door("frame").copy_(door("next"));
+    forecast_waits_ = true;
+    return door("next").clone();
+  }
+
+ private:
+  at::Tensor door(const std::string& name) const { return plan_->doors().at(name); }
+
+  void write(at::Tensor to, const std::string& name, const at::Tensor& values) {
+    ops::require("engine", values.defined(), "the state has no {}", name);
+    ops::require_shape("engine", name.c_str(), values, to.sizes());
+    to.copy_(values);
+  }
+
+  void set_action(const at::Tensor& action) {
+    if (!plan_->doors().contains("action")) return;
+    if (!action.defined()) {
+      door("action").zero_();
+    } else {
+      write(door("action"), "action", action);
+    }
+  }
+
+  // The waiting frame goes in.
+  void run_states(const at::Tensor& action) {
+    set_action(action);
+    if (watching_) {
+      plan_->run();  // with the decoder, whose convolutions are watched too
+    } else {
+      plan_->run_states();
+    }
+  }
+
+  void replace(const at::Tensor& frame) {
+    write(door("frame"), "frame", frame);
+    empty_ = forecast_waits_ = false;
+  }
+
+  void take_in(const Clips& context) {
+    for (const std::string& name : plan_->states()) door(name).zero_();
+    replace(context.video.select(1, 0));
+    for (int64_t k = 1; k < context.frames(); ++k) {
+      observe(context.video.select(1, k), context.actions.defined() ? context.actions.select(1, k) : context.actions);
+    }
+  }
+
+  void calibrate() {
+    const State here = save();
+    for (int64_t k = 0; k < kWatchedForecasts; ++k) next({});
+    plan_ = make_plan(model_, {.batch = plan_->batch(), .ranges = plan_->ranges()});
+    watching_ = false;
+    load(here);
+  }
+
+  PixelPredictorImpl& model_;
+  bool watching_, empty_ = true, forecast_waits_ = false;
+  std::unique_ptr<nn::FramePlan> plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<FrameEngine> make_plan_engine(PixelPredictorImpl& model, const EngineOptions& options) {
+  at::NoGradGuard no_grad;
+  return std::make_unique<PlanEngine>(model, options);
+}
+
+}  // namespace convssm::models::pixel

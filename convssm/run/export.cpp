@@ -1,0 +1,165 @@
+// The weights are written last but for the description, so an export that was stopped is seen to be one.
+#include "convssm/run/export.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
+#include "convssm/base/folder.h"
+#include "convssm/base/read_file.h"
+#include "convssm/base/version.h"
+#include "convssm/data/write_clips.h"
+#include "convssm/io/checksum.h"
+#include "convssm/io/npy.h"
+#include "convssm/io/yaml.h"
+#include "convssm/run/config.h"
+#include "convssm/run/model_file.h"
+
+namespace convssm::run {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "export.json", "log.jsonl",
+                                  "status.json",       "metrics.json", "context.npy"};
+constexpr int64_t kContext = 25;  // frames, if the config does not say
+
+void check_room(const ExportOptions& o) {
+  for (const char* name : kFiles) {
+    const std::string path = o.out + "/" + name;
+    if (o.force || !fs::exists(path)) continue;
+    fail(ErrorKind::usage, "{} is there already; --force replaces the export in this folder", path);
+  }
+}
+
+json without_places(json value) {
+  if (value.is_structured()) {
+    for (json& part : value) part = without_places(part);
+  }
+  if (!value.is_string()) return value;
+  const fs::path path(value.get<std::string>());
+  return path.is_absolute() ? json(path.filename().string()) : value;
+}
+
+// "its weights 'vgg16' are not in /home/me/weights" -> "... are not at hand"
+json without_folder(const json& reason) {
+  if (!reason.is_string()) return reason;
+  const auto text = reason.get<std::string>();
+  const size_t place = text.find(" in /");
+  return place == std::string::npos ? text : text.substr(0, place) + " at hand";
+}
+
+class Exporter {
+ public:
+  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(load_model(o.run, {.step = o.step})) {}
+
+  Exported run() {
+    make_folder(o_.out);
+    copy("log.jsonl");
+    copy("status.json");
+    copy_metrics();
+    write_context();
+    ModelRecipe recipe = loaded_.recipe;
+    if (recipe.config.contains("data")) recipe.config["data"] = without_places(recipe.config["data"]);
+    write("config.yaml", io::to_yaml(recipe.config));
+    save_model(path("model.safetensors"), *loaded_.model, recipe);
+    done("model.safetensors");
+    write("export.json", about().dump(1) + "\n");
+    remove_old();
+    return result_;
+  }
+
+ private:
+  // What an export before this one had and this one has not.
+  void remove_old() const {
+    for (const std::string name : kFiles) {
+      if (std::ranges::find(result_.files, name) == result_.files.end()) fs::remove(path(name));
+    }
+  }
+
+  std::string path(const std::string& name) const { return o_.out + "/" + name; }
+  void done(const std::string& name) { result_.files.push_back(name); }
+
+  void write(const std::string& name, const std::string& text) {
+    replace_file(path(name), text);
+    done(name);
+  }
+
+  void copy(const std::string& name) {
+    const std::string from = o_.run + "/" + name;
+    if (const auto bytes = fs::is_regular_file(from) ? read_file(from) : std::nullopt) return write(name, *bytes);
+    result_.notes.push_back(fmt::format("the run has no {}", name));
+  }
+
+  // Scores of another checkpoint would be wrong beside these weights.
+  void copy_metrics() {
+    const std::string from = o_.run + "/metrics.json";
+    json metrics = json::parse(read_file(from).value_or(""), nullptr, false);
+    const json::json_pointer where("/protocol/checkpoint/step");
+    const auto step = metrics.is_object() && metrics.contains(where) && metrics[where].is_number_integer()
+                          ? metrics[where].get<int64_t>()
+                          : int64_t{-1};
+    if (step == loaded_.recipe.step) {
+      for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
+      return write("metrics.json", metrics.dump(1) + "\n");
+    }
+    const std::string found = !fs::exists(from) ? "missing" : step < 0 ? "damaged" : fmt::format("of step {}", step);
+    result_.notes.push_back(
+        fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from, found, o_.run));
+  }
+
+  void write_context() {
+    try {
+      const Config config = Config::from_json(loaded_.recipe.config);
+      const auto dataset = make_dataset(config);
+      const data::FrameFormat format = dataset->format();
+      if (!dataset->actions().none() || !format.is_8_bit()) {
+        result_.notes.push_back("no context.npy: it is for clips of bytes without actions");
+        return;
+      }
+      const json asked = config.evaluate.value("context", json(kContext));
+      const int64_t frames =
+          std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, dataset->longest(data::Split::test));
+      io::write_npy(path("context.npy"), data::to_bytes(dataset->clip(data::Split::test, 0, frames).video[0]));
+      done("context.npy");
+    } catch (const Error& error) {
+      result_.notes.push_back(fmt::format("no context.npy, the data of the run is not at hand: {}", error.what()));
+    }
+  }
+
+  json about() const {
+    const std::string weights = path("model.safetensors");
+    return {{"format", 1},
+            {"version", kVersion},
+            {"step", loaded_.recipe.step},
+            {"frames", loaded_.recipe.frames.to_json()},
+            {"weights", {{"bytes", fs::file_size(weights)}, {"checksum", io::file_checksum(weights)}}},
+            {"exported_from", {{"checksum", loaded_.checksum}}}};
+  }
+
+  const ExportOptions& o_;
+  LoadedModel loaded_;
+  Exported result_;
+};
+
+}  // namespace
+
+Exported export_run(const ExportOptions& options) {
+  if (!fs::is_directory(options.run + "/checkpoints")) {
+    fail(ErrorKind::data, "{} is not a run folder: it has no checkpoints/", options.run);
+  }
+  if (fs::is_directory(options.out + "/checkpoints")) {
+    fail(ErrorKind::usage, "{} is a run folder, its files would be replaced; name another folder with --out",
+         options.out);
+  }
+  check_room(options);
+  return Exporter(options).run();
+}
+
+}  // namespace convssm::run

@@ -1,0 +1,52 @@
+// From a config to a trainer at work. Nothing is written before everything has been found to be possible.
+#include "convssm/run/training_run.h"
+
+#include "convssm/base/atomic_file.h"
+#include "convssm/base/error.h"
+#include "convssm/base/log.h"
+#include "convssm/base/memory.h"
+#include "convssm/io/yaml.h"
+#include "convssm/run/checkpoint.h"
+
+namespace convssm::run {
+namespace {
+
+// The values of the frames must mean what they meant when the run began.
+void check_ranges(const io::SafetensorsFile& file, const data::FrameFormat& now) {
+  const auto found = file.metadata().find("frames");
+  if (found == file.metadata().end()) return;
+  const auto before = data::FrameFormat::from_json(nlohmann::json::parse(found->second, nullptr, false));
+  if (before.same_ranges(now)) return;
+  fail(ErrorKind::data, "the run began with values from {} as [-1,1], now the data gives {}; set {}",
+       before.range_text(), now.range_text(), before.range_options());
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh)
+    : dataset_(make_dataset(config)) {
+  if (folder.has_checkpoints() && !resume) {
+    fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
+  }
+  const uint64_t program = current_rss();
+  for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
+  model_ = make_model(config, dataset_->format());
+  recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
+  trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);
+  if (folder.has_checkpoints()) load(folder.path("checkpoints"));
+  trainer_->prepare(program);
+  replace_file(folder.path("config.yaml"), io::to_yaml(config.to_json()));
+  recorder_->begin(trainer_->step());
+}
+
+void TrainingRun::load(const std::string& checkpoints) {
+  const CheckpointRecord record = find_checkpoint(checkpoints);
+  const io::SafetensorsFile file(record.tensors);
+  check_ranges(file, dataset_->format());
+  load_arrays(*model_, file);
+  trainer_->restore(file, record.step, record.extras);
+  set_aside_checkpoints_after(checkpoints, record.step);
+  log_info("going on from step {} ({})", record.step, record.tensors);
+}
+
+}  // namespace convssm::run

@@ -1,0 +1,71 @@
+// What an inspection finds and suggests; that what it suggests can be opened.
+#include "convssm/data/inspect.h"
+
+#include <gtest/gtest.h>
+
+#include "convssm/io/video_writer.h"
+#include "folder_files.h"
+
+namespace convssm::data {
+namespace {
+
+class Inspect : public FolderTest {
+ protected:
+  Inspection look(const std::string& name) { return inspect(folder.path(name), "", ""); }
+};
+
+TEST_F(Inspect, SuggestsARangeForEachChannel) {
+  at::Tensor fields = at::zeros({4, 2, 6, 7});
+  fields.select(1, 0).fill_(280)[1][2][3] = 300;
+  fields.select(1, 1)[0][0][0] = -7.5;
+  npy("a.npy", fields);
+  const Inspection found = look("a.npy");
+  EXPECT_EQ(found.problem, "");
+  EXPECT_NE(found.yaml.find("low: [280, -7.5]"), std::string::npos) << found.yaml;
+  EXPECT_NE(found.yaml.find("high: [300, 0]"), std::string::npos) << found.yaml;
+  EXPECT_EQ(found.values.low, -7.5);
+  EXPECT_EQ(found.values.high, 300);
+  const auto dataset =
+      open({{"low", {280, -7.5}}, {"high", {300, 0}}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
+  const at::Tensor video = dataset->clip(Split::train, 0, 4).video;
+  EXPECT_EQ(video.min().item<float>(), -1);
+  EXPECT_EQ(video.max().item<float>(), 1);
+  const io::Image strip = frame_strip(found, 2);  // the first channel by its own range: frame 0 is black
+  EXPECT_EQ(strip.channels, 1);
+  EXPECT_EQ(strip.pixels[0], 0);
+}
+
+TEST_F(Inspect, KnowsActionsOfBothKinds) {
+  npz("a.npz", {{"video", numbers({2, 3, 6, 6, 1})}, {"actions", at::zeros({2, 3, 4})}});
+  const auto text_of = [](const Inspection& found) {
+    std::string all;
+    for (const std::string& line : inspection_lines(found)) all += line + "\n";
+    return all;
+  };
+  EXPECT_NE(text_of(look("a.npz")).find("4 numbers per frame"), std::string::npos);
+  EXPECT_EQ(inspection_json(look("a.npz"))["action_values"], 4);
+  npz("a.npz", {{"video", numbers({2, 3, 6, 6, 1})}, {"actions", at::zeros({2, 3}, at::kLong)}});
+  EXPECT_NE(text_of(look("a.npz")).find("one per frame"), std::string::npos);
+  EXPECT_TRUE(inspection_json(look("a.npz"))["actions"].get<bool>());
+}
+
+TEST_F(Inspect, KnowsAnimations) {
+  const auto video = io::open_video(folder.path("a.gif"), {.frames = 3, .width = 6, .height = 5, .channels = 1});
+  const at::Tensor frames = numbers({3, 5, 6});
+  for (int64_t t = 0; t < 3; ++t) video->write({frames[t].data_ptr<uint8_t>(), 30});
+  video->close();
+  const Inspection found = look("a.gif");
+  EXPECT_EQ(found.problem, "");
+  ASSERT_EQ(found.arrays.size(), 1u);
+  EXPECT_EQ(found.arrays[0].shape, "[3, 5, 6, 1]");
+  EXPECT_EQ(found.clips, 1u);
+  EXPECT_EQ(found.longest, 3);
+  EXPECT_EQ(found.values.high, frames.max().item<int>());
+  const io::Image strip = frame_strip(found, 3);
+  EXPECT_EQ(strip.pixels[0], frames[0][0][0].item<int>());
+  folder.write("b.txt", "hello, world");
+  EXPECT_NE(look("b.txt").problem.find("none of .npy, .npz, .gif, .mp4, .png must be IDX"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace convssm::data

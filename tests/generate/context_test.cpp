@@ -1,0 +1,93 @@
+// Contexts of forecasts: clips of every kind of file, in the units of the model, with all their actions.
+#include "convssm/generate/context.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/tensor.h"
+#include "convssm/io/video_writer.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/support.h"
+
+namespace convssm::generate {
+namespace {
+
+using testing::distance;
+using testing::expect_error;
+using testing::randn;
+
+const data::FrameFormat kBytes{1, 6, 4};
+
+data::FrameFormat weather() {
+  data::FrameFormat format(2, 6, 4);
+  format.channels = {{"t850", 250, 310}, {"u10", -20, 20}};
+  return format;
+}
+
+at::Tensor frames(int64_t count, const data::FrameFormat& format) {
+  return randn({count, format.depth(), format.height, format.width}, 1).tanh().to(at::kFloat);
+}
+
+TEST(Context, IsInTheRangesOfTheModel) {
+  const ScratchFolder scratch;
+  const at::Tensor video = frames(3, weather());
+  io::write_npy(scratch.path("k.npy"), io::to_array(data::in_units(video, weather())));
+  const Context whole = read_context(scratch.path("k.npy"), weather(), {});
+  EXPECT_EQ(whole.clips.video.sizes(), (std::vector<int64_t>{1, 3, 2, 6, 4}));
+  EXPECT_LT(distance(whole.clips.video[0], video), 1e-5);
+  EXPECT_FALSE(whole.actions.defined());
+  const Context start = read_context(scratch.path("k.npy"), weather(), {.frames = 2});
+  EXPECT_TRUE(start.clips.video.equal(whole.clips.video.slice(1, 0, 2)));
+  EXPECT_EQ(start.description, "1 clip of 2 frames, 6 x 4 with 2 channels (THWC)");
+}
+
+TEST(Context, HasTheActionsOfTheWholeFile) {
+  const ScratchFolder scratch;
+  const at::Tensor clips = at::zeros({2, 3, 6, 4, 1}, at::kByte);
+  for (const at::Tensor& actions : {at::arange(6, at::kLong).view({2, 3}), at::rand({2, 3, 5})}) {
+    const std::vector<io::NamedArray> arrays = {{"data", io::to_array(clips)}, {"actions", io::to_array(actions)}};
+    for (const bool compress : {false, true}) {
+      io::write_npz(scratch.path("a.npz"), arrays, compress);
+      const Context second = read_context(scratch.path("a.npz"), kBytes, {.frames = 2, .clip = 1});
+      EXPECT_EQ(second.clips.video.sizes(), (std::vector<int64_t>{1, 2, 1, 6, 4}));
+      EXPECT_EQ(second.clips.video.max().item<float>(), -1);
+      EXPECT_TRUE(second.actions.equal(actions.slice(0, 1)));
+      EXPECT_TRUE(second.clips.actions.equal(actions.slice(0, 1).slice(1, 0, 2)));
+      const Context both = read_context(scratch.path("a.npz"), kBytes, {.frames = 2});
+      EXPECT_EQ(both.clips.batch(), 2);
+      EXPECT_TRUE(both.actions.equal(actions));
+      data::check_clips("test", both.clips);
+    }
+  }
+}
+
+TEST(Context, AnimationsAreBytesWhateverTheUnits) {
+  const ScratchFolder scratch;
+  const data::FrameFormat floats(1, 6, 4, 0, 1);
+  const at::Tensor bytes = data::in_units(frames(4, kBytes), kBytes);
+  const auto gif = io::open_video(scratch.path("g.gif"), {.frames = 4, .width = 4, .height = 6, .channels = 1});
+  for (int64_t k = 0; k < 4; ++k) gif->write({bytes[k].data_ptr<uint8_t>(), 24});
+  gif->close();
+  for (const data::FrameFormat& format : {kBytes, floats}) {
+    const Context moving = read_context(scratch.path("g.gif"), format, {.frames = 3});
+    EXPECT_LT(distance(moving.clips.video[0], frames(4, kBytes).slice(0, 0, 3)), 1.0 / 255 + 1e-6);
+  }
+}
+
+TEST(Context, WhatDoesNotFitIsRefused) {
+  const ScratchFolder scratch;
+  io::write_npy(scratch.path("a.npy"), io::to_array(at::zeros({3, 6, 4}, at::kByte)));
+  const auto refuse = [&](const data::FrameFormat& format, const ContextOptions& o,
+                          const std::vector<std::string>& parts) {
+    expect_error([&] { read_context(scratch.path("a.npy"), format, o); }, parts);
+  };
+  refuse(weather(), {}, {"a.npy", "6 x 4 with 1 channel ", "trained on 6 x 4 with 2 channels"});
+  refuse(kBytes, {.frames = 4}, {"has 3 frames, a context of 4"});
+  refuse(kBytes, {.frames = -1}, {"positive"});
+  refuse(kBytes, {.clip = 1}, {"holds 1 clips, number 1"});
+}
+
+}  // namespace
+}  // namespace convssm::generate

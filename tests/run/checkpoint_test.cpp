@@ -1,0 +1,103 @@
+// Checkpoints and model files: what is written is read back, damage is found, the one before is used.
+#include "convssm/run/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "convssm/io/tensor.h"
+#include "convssm/models/registry.h"
+#include "convssm/run/model_file.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/support.h"
+
+namespace convssm::run {
+namespace {
+
+using testing::expect_error;
+
+const nlohmann::json kOptions = {{"name", "pixel"},
+                                 {"core", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}}},
+                                 {"encoder", {{"depths", {4, 8}}}},
+                                 {"decoder", {{"depths", {4, 8}}}}};
+const data::FrameFormat kFrames{1, 8, 8};
+
+void write(const std::string& folder, int64_t step) {
+  write_checkpoint(folder, step, {io::lazy_array("x", at::full({1}, static_cast<float>(step)))}, {{"a", "b"}},
+                   {{"note", step}});
+}
+
+void flip_a_byte(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const char last = static_cast<char>(file.get());
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(last ^ 1));
+}
+
+TEST(Checkpoint, TheNewestGoodOneIsFound) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("checkpoints");
+  for (const int64_t step : {5, 10, 1500000}) write(folder, step);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{5, 10, 1500000}));
+  CheckpointRecord record = find_checkpoint(folder);
+  EXPECT_EQ(record.step, 1500000);
+  EXPECT_EQ(record.extras["note"], 1500000);
+  flip_a_byte(record.tensors);
+  ::testing::internal::CaptureStderr();
+  record = find_checkpoint(folder);
+  const std::string warning = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(warning.find("step-1500000.safetensors"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("checksum"), std::string::npos) << warning;
+  EXPECT_EQ(record.step, 10);
+  std::ofstream(folder + "/step-000010.json") << "{";
+  std::filesystem::remove(folder + "/step-000005.safetensors");
+  expect_error([&] { find_checkpoint(folder); }, {"no usable checkpoint", folder});
+  expect_error([&] { find_checkpoint(folder, 7); }, {"7", "5, 10, 1500000"});
+}
+
+TEST(Checkpoint, PruningKeepsTheNewestAndTheRoundOnes) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("c");
+  for (int64_t step = 10; step <= 100; step += 10) write(folder, step);
+  prune_checkpoints(folder, 2, 40);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{40, 80, 90, 100}));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/step-000010.safetensors"));
+  prune_checkpoints(folder, 1, 0);
+  EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{100}));
+}
+
+TEST(ModelFile, ReadsBackTheSameModel) {
+  const ScratchFolder scratch;
+  const auto model = models::make_model(kOptions, {1, 8, 8});
+  save_model(scratch.path("m.safetensors"), *model, {kOptions, kFrames, {{"seed", 1}}, 7});
+  const LoadedModel loaded = load_model(scratch.path("m.safetensors"));
+  EXPECT_EQ(loaded.recipe.step, 7);
+  EXPECT_EQ(loaded.recipe.frames.to_json(), kFrames.to_json());
+  EXPECT_FALSE(loaded.model->is_training());
+  for (size_t i = 0; i < model->parameters().size(); ++i) {
+    EXPECT_TRUE(model->parameters()[i].equal(loaded.model->parameters()[i]));
+  }
+}
+
+TEST(ModelFile, SaysWhatIsWrong) {
+  const ScratchFolder scratch;
+  const auto model = models::make_model(kOptions, {1, 8, 8});
+  expect_error([&] { load_model(scratch.path("none")); }, {"no such run or model"});
+  expect_error([&] { load_model(scratch.path("")); }, {"holds no model", "checkpoints", "model.safetensors"});
+  io::stream_safetensors(scratch.path("bare.safetensors"), model_arrays(*model));
+  expect_error([&] { load_model(scratch.path("bare.safetensors")); }, {"not a model of convssm", "header"});
+  nlohmann::json wider = kOptions;
+  wider["core"]["features"] = 12;
+  save_model(scratch.path("other.safetensors"), *model, {wider, kFrames, {}, 0});
+  expect_error([&] { load_model(scratch.path("other.safetensors")); }, {"shape", "another model"});
+  io::Metadata future = recipe_metadata({kOptions, kFrames, {}, 0});
+  future["format"] = "2";
+  io::stream_safetensors(scratch.path("future.safetensors"), model_arrays(*model), future);
+  expect_error([&] { load_model(scratch.path("future.safetensors")); }, {"format 2", "knows 1"});
+}
+
+}  // namespace
+}  // namespace convssm::run

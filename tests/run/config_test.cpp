@@ -1,0 +1,63 @@
+// The config of a run as a whole, and the files that come with the project.
+#include "convssm/run/config.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "convssm/evaluate/evaluate.h"
+#include "convssm/io/yaml.h"
+#include "convssm/models/registry.h"
+#include "tests/support.h"
+
+namespace convssm::run {
+namespace {
+
+using testing::expect_error;
+
+TEST(Config, UnknownAndMissingSections) {
+  expect_error([] { Config::from_json({{"modle", {}}}); }, {"modle", "model"});
+  expect_error([] { Config::from_json({{"model", nlohmann::json::object()}}); }, {"no section 'data'"});
+  expect_error([] { Config::from_json({{"model", 3}}); }, {"model", "group of options", "3"});
+  expect_error([] { Config::from_json({{"seed", -1}}); }, {"seed", "-1"});
+}
+
+TEST(Config, DifferencesNameTheKey) {
+  const nlohmann::json a = {{"train", {{"lr", 1}, {"batch", 2}}}}, b = {{"train", {{"lr", 2}, {"steps", 3}}}};
+  EXPECT_EQ(differences(a, b),
+            (std::vector<std::string>{"train.batch: 2 -> nothing", "train.lr: 1 -> 2", "train.steps: nothing -> 3"}));
+}
+
+// The same options with small numbers: a large model takes a while to draw.
+nlohmann::json shrunk(nlohmann::json model) {
+  const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},
+                                                {"mlp", 8},      {"layers", 1},     {"out_features", 8}};
+  for (const auto& [key, value] : small) {
+    if (model["core"].contains(key)) model["core"][key] = value;
+  }
+  for (const char* coder : {"encoder", "decoder"}) {
+    for (auto& depth : model[coder]["depths"]) depth = 4;
+  }
+  return model;
+}
+
+TEST(Config, EveryShippedFileIsValid) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(CONVSSM_SOURCE_DIR) + "/configs")) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    SCOPED_TRACE(entry.path());
+    const Config config = Config::from_json(io::read_yaml(entry.path().string()));
+    EXPECT_NO_THROW(evaluate::EvaluateOptions::from_json(config.evaluate));
+    EXPECT_NO_THROW(make_dataset(config));
+    EXPECT_NO_THROW(models::make_model(shrunk(config.model), {1, 16, 16}));
+  }
+  EXPECT_GE(files, 11);
+}
+
+}  // namespace
+}  // namespace convssm::run

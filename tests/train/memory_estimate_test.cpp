@@ -1,0 +1,125 @@
+// What a step will take against what it takes, the chunks that are chosen by it, and that estimating changes no model.
+#include "convssm/train/memory_estimate.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convssm/models/registry.h"
+#include "convssm/ops/memory_meter.h"
+#include "convssm/train/gradients.h"
+#include "convssm/train/preflight.h"
+#include "tests/models/toys.h"
+#include "tests/support.h"
+
+namespace convssm::train {
+namespace {
+
+using testing::expect_error;
+
+struct Subject {
+  std::shared_ptr<const data::Dataset> dataset;
+  std::shared_ptr<models::Model> model;
+  data::Clips clip;
+
+  Subject(int64_t size, int64_t features, double dropout = 0)
+      : dataset(data::make_dataset(
+            {{"name", "moving-mnist"}, {"digits", 1}, {"image_size", size}, {"digit_size", size / 2}}, 1)),
+        model(models::make_model(
+            {{"encoder", {{"depths", {4, 8}}}},
+             {"decoder", {{"depths", {4, 8}}}},
+             {"core",
+              {{"name", "convs5"}, {"features", features}, {"state_size", 8}, {"layers", 1}, {"dropout", dropout}}}},
+            dataset->format())),
+        clip(dataset->clip(data::Split::train, 0, 8)) {}
+};
+
+TEST(MemoryEstimate, ChunksAreChosenByTheMemoryAllowed) {
+  const Subject subject(12, 8), noisy(12, 8, 0.1);
+  TrainOptions o;
+  o.batch = 2, o.frames = 41, o.workers = 0;
+  EXPECT_EQ(plan_step(o, *subject.model, *subject.dataset, 0), 0);
+  EXPECT_EQ(plan_step(o, *subject.model, *subject.dataset, 0, 9), 9);
+  const MemoryEstimate estimate = estimate_memory(*subject.model, subject.clip);
+  TrainOptions ten = o;
+  ten.chunk_frames = 10;
+  o.memory = fmt::format("{}KiB", estimate.total(ten) / 1024 + 1);
+  EXPECT_EQ(plan_step(o, *subject.model, *subject.dataset, 0), 10);
+  // With dropout there are no chunks, and the whole clip is too much.
+  expect_error([&] { plan_step(o, *noisy.model, *subject.dataset, 0); },
+               {"train.memory allows only", "Use a smaller model"});
+}
+
+TEST(MemoryEstimate, LeavesBuffersAndGradientsAlone) {
+  testing::CountingModel model;
+  const data::Clips clip{at::zeros({1, 8, 1, 4, 4})};
+  model.loss(clip, {});
+  const double before = model.count().item<double>();
+  estimate_memory(model, clip);
+  EXPECT_EQ(model.count().item<double>(), before) << "a running average moved";
+  for (const at::Tensor& p : model.parameters()) EXPECT_FALSE(p.grad().defined());
+}
+
+TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
+  const Subject subject(32, 32);
+  const auto& model = subject.model;
+  const MemoryEstimate estimate = estimate_memory(*model, subject.clip);
+  TrainOptions o;
+  o.batch = 3, o.frames = 17;
+  ops::MemoryMeter meter;
+  add_gradients(*model, {at::zeros({3, 17, 1, 32, 32})}, {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.5);
+}
+
+TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
+  const Subject subject(12, 8);
+  const auto per_frame = [&](bool recompute) {
+    return estimate_memory(*subject.model, subject.clip, recompute).per_frame;
+  };
+  EXPECT_LT(static_cast<double>(per_frame(true)), 0.8 * static_cast<double>(per_frame(false)));
+}
+
+// Against trying every length.
+TEST(MemoryEstimate, ChoosesTheLargestChunksThatFit) {
+  const MemoryEstimate estimate{.fixed = 1000, .per_frame = 100, .state = 900, .pixels = 1, .program = 50};
+  TrainOptions o;
+  o.batch = 2, o.frames = 101;
+  const auto total = [&](int64_t chunk) {
+    TrainOptions with = o;
+    with.chunk_frames = chunk;
+    return estimate.total(with);
+  };
+  uint64_t least = total(1);
+  for (int64_t c = 1; c <= 100; ++c) least = std::min(least, total(c));
+  for (uint64_t budget = least; budget < total(0); budget += 97) {
+    int64_t largest = 0;
+    for (int64_t c = 1; c < 100; ++c) largest = total(c) <= budget ? c : largest;
+    const int64_t chunks = (100 + largest - 1) / largest, even = (100 + chunks - 1) / chunks;
+    EXPECT_EQ(choose_chunk(estimate, o, budget), total(even) <= budget ? even : largest) << budget;
+  }
+  EXPECT_EQ(choose_chunk(estimate, o, total(0)), 0);
+  EXPECT_EQ(total(choose_chunk(estimate, o, least - 1)), least);
+}
+
+TEST(MemoryEstimate, AdviceIsTheLeastChangeThatFits) {
+  constexpr uint64_t mega = 1 << 20;
+  const MemoryEstimate estimate{.fixed = 10 * mega, .per_frame = mega};
+  TrainOptions o;
+  o.batch = 4, o.frames = 1001;
+  const auto advice = [&](uint64_t available, const std::vector<std::string>& parts) {
+    expect_error([&] { check_memory(estimate, o, true, available); }, parts);
+  };
+  EXPECT_NE(check_memory(estimate, o, true, 8000 * mega).find("4 clips x 1000 frames"), std::string::npos);
+  advice(2000 * mega, {"only 2.0 GiB available", "the same gradients: train.accumulate=4"});
+  advice(400 * mega, {"train.accumulate=4 train.chunk_frames=250"});
+  advice(11 * mega, {"Use a smaller model"});
+  expect_error([&] { check_memory(estimate, o, false, 400 * mega); }, {"Use a smaller model", "train.recompute=true"});
+  o.memory = "400MiB";
+  advice(8000 * mega, {"train.memory allows only 400.0 MiB", "train.accumulate=4 train.chunk_frames=250"});
+}
+
+}  // namespace
+}  // namespace convssm::train
