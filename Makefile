@@ -10,7 +10,7 @@ JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /p
 SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
             find convssm tests examples fuzz -name '*.h' -o -name '*.cpp')
 
-.PHONY: all build setup test demo bench performance results asan fuzz format check-format tidy install clean help
+.PHONY: all build setup test demo bench performance results asan tsan fuzz format check-format tidy install clean help
 .DEFAULT_GOAL := build
 
 all: build
@@ -43,10 +43,15 @@ results: setup ## train, score and record what docs/results.md lacks (hours, goe
 	python3 tools/results $(ROW)
 	$(if $(ROW),,build/release/bin/convssm results results --page docs/results.md --page README.md --pictures docs)
 
-asan: ## base/, io/ and report/ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## tests of files, reports, kernels, frame plans and the allocator under AddressSanitizer and UBSan
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure
+
+tsan: ## tests of the loader, the array cache and the allocator under ThreadSanitizer
+	cmake --preset tsan
+	cmake --build --preset tsan -j $(JOBS)
+	ctest --test-dir build/tsan --output-on-failure
 
 fuzz: ## fuzz each file reader for SECONDS (default 600)
 	tools/setup.sh --fuzz

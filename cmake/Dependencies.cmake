@@ -1,5 +1,4 @@
-# Debian 12 packages, installed by tools/setup.sh. With sanitizers or fuzzers only base/ and io/ are built,
-# which need no libtorch.
+# Debian 12 packages, installed by tools/setup.sh. The fuzzers are built from base/ and io/ alone, which need no libtorch.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -13,7 +12,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::XXHASH)
 set(drawing_libraries $<LINK_ONLY:PkgConfig::RSVG>)  # its headers are for report/picture.cpp alone
-if(NOT CONVSSM_SANITIZE AND NOT CONVSSM_BUILD_FUZZERS)
+if(NOT CONVSSM_BUILD_FUZZERS)
   find_package(Torch REQUIRED)
   find_package(hwy REQUIRED)
   find_package(dnnl REQUIRED)

@@ -2,6 +2,7 @@
 // the past is a few sums. With x~ = x d^(-1/4), features w of W [m,d] and r = m^(-1/2):
 //   phi_q = r (exp(w x~ - |x~|^2/2 - max_w) + e),   phi_k = r (exp(w x~ - |x~|^2/2 - M) + e)
 //   out = phi_q^T S / phi_q^T z,   S = sum phi_k v^T,   z = sum phi_k over the frames up to the query's
+// where a denominator of at most e is raised by 2e.
 // M is the largest w x~ of all keys so far: a causal stand-in for the maximum over a whole sequence, which cancels but
 // for e. So the sums of exponentials are kept scaled by exp(-M), and those of the e terms beside them; splitting a
 // sequence anywhere changes nothing. Maxima are constants in gradients.

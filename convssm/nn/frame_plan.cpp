@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "convssm/base/poison.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/packed_conv.h"
 
@@ -14,6 +15,13 @@ namespace convssm::nn {
 namespace {
 
 constexpr int64_t kAlign = 16;  // floats: 64 bytes
+
+// Under AddressSanitizer every buffer has memory of its own with a gap after it, and a step can touch the buffers that it
+// named and nothing else: what overruns a buffer or was forgotten in the list of a step is reported. Otherwise it would be
+// another buffer's values, now and then.
+constexpr int64_t kGap = poisons_memory ? kAlign : 0;
+
+int64_t aligned(int64_t size) { return (size + kAlign - 1) / kAlign * kAlign; }
 
 // Memory that buffers share one after the other.
 struct Slot {
@@ -26,7 +34,7 @@ struct Slot {
 size_t pick_slot(std::vector<Slot>& slots, int64_t size, size_t first) {
   size_t best = slots.size();
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].free_after >= first) continue;
+    if (poisons_memory || slots[i].free_after >= first) continue;
     if (best == slots.size()) {
       best = i;
       continue;
@@ -46,7 +54,9 @@ FramePlan::FramePlan(const FramePlanOptions& options) : options_(options) {
   ops::require("FramePlan", options.batch > 0, "batch must be positive, got {}", options.batch);
 }
 
-FramePlan::~FramePlan() = default;
+FramePlan::~FramePlan() {
+  if (arena_.defined()) unpoison(arena_.data_ptr(), arena_.nbytes());
+}
 
 at::Tensor FramePlan::door(const std::string& name, at::IntArrayRef sizes, at::ScalarType type) {
   ops::require("FramePlan", !doors_.contains(name), "there are two doors of the name {}", name);
@@ -65,16 +75,19 @@ Buffer FramePlan::state(const std::string& name, int64_t channels, int64_t heigh
 
 Buffer FramePlan::make(int64_t channels, int64_t height, int64_t width) {
   const Buffer x{static_cast<int64_t>(memory_.size()), channels, height, width};
-  memory_.push_back({(size(x) + kAlign - 1) / kAlign * kAlign, nullptr, false, steps_.size(), steps_.size()});
+  memory_.push_back({size(x), nullptr, false, steps_.size(), steps_.size()});
   return x;
 }
 
 void FramePlan::step(std::initializer_list<Buffer> touched, std::function<void()> run) {
   ops::require("FramePlan", !finished_, "the plan is finished; build before finish()");
+  std::vector<int64_t> ids;
   for (const Buffer& x : touched) {
-    if (x.id >= 0) memory_[x.id].last = steps_.size();
+    if (x.id < 0) continue;
+    memory_[x.id].last = steps_.size();
+    ids.push_back(x.id);
   }
-  steps_.push_back({std::move(run)});
+  steps_.push_back({std::move(run), std::move(ids)});
 }
 
 void FramePlan::finish() {
@@ -85,13 +98,13 @@ void FramePlan::finish() {
   std::vector<size_t> slot_of(memory_.size());
   for (size_t i = 0; i < memory_.size(); ++i) {  // in the order of their first steps
     if (memory_[i].kept) continue;
-    slot_of[i] = pick_slot(slots, memory_[i].size, memory_[i].first);
+    slot_of[i] = pick_slot(slots, aligned(memory_[i].size), memory_[i].first);
     slots[slot_of[i]].free_after = memory_[i].last;
   }
   int64_t total = 0;
   for (Slot& slot : slots) {
     slot.offset = total;
-    total += slot.size;
+    total += slot.size + kGap;
   }
   arena_ = at::zeros({std::max<int64_t>(total, 1)});
   scratch_ = at::zeros({static_cast<int64_t>(scratch_bytes_) + 1}, at::kByte);
@@ -101,9 +114,20 @@ void FramePlan::finish() {
   finished_ = true;
 }
 
+void FramePlan::open_for(const Step& step) {
+  poison(arena_.data_ptr(), arena_.nbytes());
+  for (const int64_t id : step.touched) {
+    const Memory& memory = memory_[id];
+    if (!memory.kept) unpoison(memory.data, static_cast<size_t>(memory.size) * sizeof(float));
+  }
+}
+
 void FramePlan::run_steps(size_t end) {
   ops::require("FramePlan", finished_, "the plan has no memory yet; call finish() first");
-  for (size_t i = 0; i < end; ++i) steps_[i].run();
+  for (size_t i = 0; i < end; ++i) {
+    if constexpr (poisons_memory) open_for(steps_[i]);
+    steps_[i].run();
+  }
 }
 
 size_t FramePlan::bytes() const {

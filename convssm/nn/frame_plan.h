@@ -111,11 +111,13 @@ class FramePlan {
   };
   struct Step {
     std::function<void()> run;
+    std::vector<int64_t> touched;  // ids of buffers
   };
 
   Buffer make(int64_t channels, int64_t height, int64_t width);
   void step(std::initializer_list<Buffer> touched, std::function<void()> run);
   void run_steps(size_t end);
+  void open_for(const Step& step);  // marks all of the arena that the step may not touch, for AddressSanitizer
   float* at(Buffer x) const { return memory_[x.id].data; }
   int64_t size(Buffer x) const { return options_.batch * x.pixels() * x.channels; }
   std::unique_ptr<ops::PackedConv> pack(Buffer x, const at::Tensor& weight, const at::Tensor& bias);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "convssm/base/memory.h"
+#include "convssm/base/poison.h"
 
 namespace convssm::ops {
 namespace {
@@ -51,7 +52,10 @@ class BlockCache {
     const size_t wanted = size_class(size);
     void* block = reuse(wanted);
     if (block == nullptr) block = map_new(wanted);
-    statistics_.used += sizes_[block];
+    const size_t own = sizes_[block];
+    unpoison(block, size);
+    poison(static_cast<char*>(block) + size, own - size);
+    statistics_.used += own;
     statistics_.peak_used = std::max(statistics_.peak_used, statistics_.used);
     return block;
   }
@@ -64,6 +68,7 @@ class BlockCache {
     statistics_.used -= found->second;
     statistics_.cached += found->second;
     free_[found->second].push_back(block);
+    poison(block, found->second);
     return true;
   }
 
@@ -111,6 +116,7 @@ class BlockCache {
   void release_locked() {
     for (auto& [size, blocks] : free_) {
       for (void* block : blocks) {
+        unpoison(block, size);
         munmap(block, size);
         sizes_.erase(block);
       }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "convssm/base/poison.h"
+
 namespace convssm::ops {
 namespace {
 
@@ -84,6 +86,11 @@ DnnlConv::Prepared& DnnlConv::prepared(int64_t frames) {
 // Through the C interface: the one of C++ builds a table of arguments for every call.
 void DnnlConv::run(const void* x, float* y, int64_t frames, void* scratch) {
   Prepared& p = prepared(frames);
+  if constexpr (poisons_memory) {
+    touch(x, p.source.get_desc().get_size());
+    touch(y, p.target.get_desc().get_size());
+    touch(scratch, p.scratch_bytes);
+  }
   p.source.set_data_handle(const_cast<void*>(x));
   p.target.set_data_handle(y);
   if (p.scratch_bytes > 0) p.scratch.set_data_handle(scratch);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <new>
 
+#include "convssm/base/poison.h"
+
 namespace convssm::ops {
 
 // Values are not set. 64-byte aligned.
@@ -21,6 +23,7 @@ class HugePages {
     memory_.reset(static_cast<T*>(std::aligned_alloc(kPage, bytes)));
     if (memory_ == nullptr) throw std::bad_alloc();
     madvise(memory_.get(), bytes, MADV_HUGEPAGE);
+    poison(memory_.get() + size, bytes - size * sizeof(T));
   }
   T* data() { return memory_.get(); }
   const T* data() const { return memory_.get(); }

@@ -13,6 +13,8 @@ float* scratch_floats(int64_t count) {
     memory = HugePages<float>();  // the old one goes first
     memory = HugePages<float>(wanted);
   }
+  unpoison(memory.data(), wanted * sizeof(float));
+  poison(memory.data() + wanted, (memory.size() - wanted) * sizeof(float));
   return memory.data();
 }
 

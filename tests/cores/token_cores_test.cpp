@@ -1,5 +1,4 @@
-// Facts about Transformer and Performer: cache against recomputation, windows, bounded memory, initial values, and that
-// random features approach softmax attention.
+// Facts about Transformer and Performer: cache against recomputation, windows, bounded memory, initial values.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -7,7 +6,6 @@
 
 #include "convssm/cores/registry.h"
 #include "convssm/cores/transformer.h"
-#include "convssm/nn/favor.h"
 #include "tests/support.h"
 
 namespace convssm::cores {
@@ -123,39 +121,6 @@ TEST(TokenCores, EqualParameterCountsAndInitialValues) {
   EXPECT_GT(reach("transformer.layers.0.qkv.weight"), 3);  // not truncated
   EXPECT_LT(reach("transformer.layers.0.mlp1.weight"), 2.4);
   EXPECT_EQ(testing::max_abs(named["transformer.layers.0.out.bias"]), 0);
-}
-
-TEST(Favor, FeaturesAreOrthogonalAndAsLongAsNormalVectors) {
-  const at::Tensor w = nn::orthogonal_features(200, 16, Stream(1)).to(at::kDouble);
-  ASSERT_EQ(w.size(0), 200);
-  for (int64_t row = 0; row < 200; row += 16) {
-    const at::Tensor block = w.slice(0, row, std::min<int64_t>(row + 16, 200));
-    const at::Tensor gram = at::matmul(block, block.t());
-    EXPECT_LT(distance(gram, at::diag(gram.diagonal())), 1e-5);
-  }
-  EXPECT_NEAR(w.square().sum(1).mean().item<double>(), 16, 1.5);  // the mean of a chi-squared variable
-  EXPECT_GT(w.square().sum(1).std().item<double>(), 3);
-}
-
-TEST(Favor, ApproachesSoftmaxWithManyFeatures) {
-  torch::NoGradGuard no_grad;
-  const nn::HeadShape shape{2, 8, 1};
-  const at::Tensor q = 0.7 * randn({2, 2, 100, 8}, 1), k = 0.7 * randn({2, 2, 100, 8}, 2), v = randn({2, 2, 100, 8}, 3);
-  nn::SoftmaxAttention exact(shape, 0);
-  const auto error = [&](int64_t m) {
-    nn::FavorAttention favor(shape, m, 1e-6, Stream(4));
-    favor.to(at::kDouble);
-    return (favor.forward(q, k, v, {}, 0).out - exact.forward(q, k, v, {}, 0).out).square().mean().item<double>();
-  };
-  EXPECT_LT(error(4096), 1e-3);
-  EXPECT_LT(error(4096), error(64) / 8);
-}
-
-TEST(Favor, LargeKeysNeitherOverflowNorVanish) {
-  torch::NoGradGuard no_grad;
-  nn::FavorAttention favor({1, 8, 1}, 32, 1e-6, Stream(4));
-  const at::Tensor k = at::linspace(-60, 60, 150).view({1, 1, 150, 1}) * at::ones({8});
-  EXPECT_TRUE(favor.forward(k, k, at::ones_like(k), {}, 0).out.isfinite().all().item<bool>());
 }
 
 TEST(TokenCores, BadUse) {

@@ -7,6 +7,8 @@
 
 #include <thread>
 
+#include "convssm/base/poison.h"
+
 namespace convssm::ops {
 namespace {
 
@@ -60,6 +62,22 @@ TEST_F(AllocatorTest, ReleaseGivesBackAndThePeakIsKept) {
   EXPECT_EQ(allocator_statistics().cached, 0u);
   reset_allocator_peak();
   EXPECT_EQ(allocator_statistics().peak_used, before);
+}
+
+// A kept block is not freed, and a block is larger than its tensor: only marks tell AddressSanitizer what may be touched.
+TEST_F(AllocatorTest, KeptBlocksAndTheirEndsMayNotBeTouched) {
+  if (!poisons_memory) GTEST_SKIP() << "for builds with AddressSanitizer";
+  float* data = nullptr;
+  {
+    const at::Tensor x = at::ones({kLarge + 3});
+    data = x.data_ptr<float>();
+    EXPECT_EQ(data[kLarge + 2], 1);
+    EXPECT_DEATH(data[kLarge + 3] = 1, "use-after-poison");
+  }
+  EXPECT_DEATH(data[0] = 1, "use-after-poison");
+  const at::Tensor smaller = at::ones({kLarge + 1});
+  ASSERT_EQ(smaller.data_ptr<float>(), data);
+  EXPECT_DEATH(data[kLarge + 1] = 1, "use-after-poison");
 }
 
 TEST_F(AllocatorTest, ThreadsDoNotShareABlock) {

@@ -210,7 +210,8 @@ TEST(TrainingRun, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
   const std::string run = scratch.path("run");
   write_recordings(scratch, 3);
   nlohmann::json json = tiny();
-  json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0}, {"high", 1}, {"test_fraction", 0}};
+  json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0},
+                  {"high", 1},        {"test_fraction", 0},           {"valid_fraction", 0}};
   json["train"].update({{"batch", 1}, {"save_interval", 0}, {"sample_interval", 0}});
   expect_error([&] { train_run(json, run); }, {"3.npy"});
   const auto status = nlohmann::json::parse(read_text_file(run + "/status.json"));

@@ -1,0 +1,27 @@
+// Marked memory: under AddressSanitizer touching it ends the program, elsewhere the marks are nothing.
+#include "convssm/base/poison.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace convssm {
+namespace {
+
+TEST(Poison, EndsAProgramThatTouchesIt) {
+  std::vector<float> memory(32);
+  poison(memory.data() + 5, 6 * sizeof(float));
+  memory[4] = memory[11] = 1;
+  touch(memory.data(), 5 * sizeof(float));
+  if (poisons_memory) {
+    EXPECT_DEATH(memory[5] = 1, "use-after-poison");
+    EXPECT_DEATH(memory[10] = 1, "use-after-poison");
+    EXPECT_DEATH(touch(memory.data(), 6 * sizeof(float)), "use-after-poison");
+  }
+  unpoison(memory.data() + 5, 6 * sizeof(float));
+  memory[5] = memory[10] = 1;
+  touch(memory.data(), 32 * sizeof(float));
+}
+
+}  // namespace
+}  // namespace convssm

@@ -1,0 +1,6 @@
+// How the sanitizers run, as part of the programs, so that a test started by hand runs as it does in `make asan`.
+
+// Wide red zones: a step beyond a small array by a whole vector does not reach the array after the next.
+extern "C" const char* __asan_default_options() { return "redzone=256:detect_stack_use_after_return=1"; }
+
+extern "C" const char* __tsan_default_options() { return "halt_on_error=1"; }
