@@ -54,6 +54,23 @@ std::string data_text(const json& data) {
   return text + options;
 }
 
+// "64 x 64, 2 channels, values 250 to 310, 0 to 1": a range for each channel that has another than the one before it.
+// Files of version 0.1 hold a number of channels with one range.
+std::string frames_text(const json& frames) {
+  const json found = frames.value("channels", json());
+  const bool listed = found.is_array();
+  std::vector<std::string> ranges;
+  for (const json& channel : listed ? found : json::array({frames})) {
+    if (!channel.is_object()) continue;
+    std::string range = fmt::format("{} to {}", short_number(number_at(channel, "low").value_or(0)),
+                                    short_number(number_at(channel, "high").value_or(0)));
+    if (ranges.empty() || ranges.back() != range) ranges.push_back(std::move(range));
+  }
+  const std::string count = listed ? std::to_string(found.size()) : plain(found);
+  return fmt::format("{} x {}, {} channel{}, values {}", plain(frames.value("height", json())),
+                     plain(frames.value("width", json())), count, count == "1" ? "" : "s", fmt::join(ranges, ", "));
+}
+
 std::string facts(const Card& card) {
   const auto row = [](const char* what, const std::string& value) {
     return markdown_row({what, markdown_text(value)});
@@ -62,12 +79,7 @@ std::string facts(const Card& card) {
   const json frames = card.at(card.about, "/frames"), train = card.at(card.config, "/train");
   std::string out = markdown_head({"", ""}, true);
   if (card.config.contains("data")) out += row("data", data_text(card.config["data"]));
-  if (frames.is_object()) {
-    out +=
-        row("frames", fmt::format("{} x {}, {} channel{}, values {} to {}", plain(frames["height"]),
-                                  plain(frames["width"]), plain(frames["channels"]), frames["channels"] == 1 ? "" : "s",
-                                  short_number(frames.value("low", 0.0)), short_number(frames.value("high", 0.0))));
-  }
+  if (frames.is_object()) out += row("frames", frames_text(frames));
   if (status.contains("parameters")) out += row("parameters", whole(status["parameters"]));
   std::string training = fmt::format("{} steps", whole(card.at(card.about, "/step")));
   if (train.is_object() && train.contains("batch") && train.contains("frames")) {
