@@ -51,7 +51,8 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
 void check_changes(const nlohmann::json& model, const nlohmann::json& changes) {
   if (changes.empty()) return;
   const std::vector<std::string>& known = models::find_model(model).changeable;
-  for (const auto& [pointer, value] : changes.flatten().items()) {
+  const nlohmann::json flat = changes.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
     std::string key = pointer.substr(1);
     std::replace(key.begin(), key.end(), '/', '.');
     if (std::ranges::find(known, key) != known.end()) continue;
