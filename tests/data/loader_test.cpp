@@ -36,7 +36,7 @@ class Numbers : public Dataset {
   std::vector<std::string> summary() const override { return {}; }
 
   mutable std::atomic<int> made = 0;
-  int delay = 0;
+  std::atomic<int> delay = 0;
 
  private:
   uint64_t size_, broken_;
