@@ -62,10 +62,10 @@ TEST_F(ResultsCommand, MistakesSayWhatToDo) {
   EXPECT_EQ(kind.out, "");  // before the table
   const Outcome alone = results("--only no_gelu --chart '" + folder.path("alone.png") + "'");
   EXPECT_EQ(alone.code, 0) << alone.err;
-  const Outcome shipped = results("--only shipped");
-  expect_contains(shipped.out, "of drawn digits");
-  EXPECT_EQ(shipped.err.find("left out"), std::string::npos) << shipped.err;
-  expect_contains(results("").err, "left out: shipped, scored on other data");
+  const Outcome pretrained = results("--only pretrained");
+  expect_contains(pretrained.out, "of drawn digits");
+  EXPECT_EQ(pretrained.err.find("left out"), std::string::npos) << pretrained.err;
+  expect_contains(results("").err, "left out: pretrained, scored on other data");
   EXPECT_EQ(run("results /nowhere").code, 2);
   EXPECT_EQ(run("results").code, 2);
 }
