@@ -190,8 +190,7 @@ layers:
   - {a: 1}
   -
     - [1, 2]
-    -
-      x: []
+    - x: []
 model:
   core: {features: 64, kind: convs5}
   depths: [32, 64]
@@ -283,6 +282,7 @@ TEST(Yaml, TextSurvives) {
     expect_round_trip({{text, text}});
     expect_round_trip({{"list", {text, text}}, {"deep", {{text, {text}}}}});
   }
+  EXPECT_EQ(to_yaml({"\x7f", "a\u2028ä", "ä"}), "[\"\\x7f\", \"a\\u2028\\xe4\", \"ä\"]\n");
   expect_round_trip(std::string("\0a", 2));
   expect_round_trip(std::string(5000, 'x'));
   expect_round_trip({{std::string(900, 'x'), 1}});
