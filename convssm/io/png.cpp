@@ -1,5 +1,7 @@
-// libpng reports errors by longjmp, which must not cross objects with destructors: the functions below that libpng may
-// leave this way (run_*) hold plain values only; what they work on is owned by their callers.
+// Written by libpng's simplified API. Not read by it: there a gAMA chunk changes the samples, and a file that ends before
+// its IEND is taken for whole. The full API reports errors by longjmp, which must not cross objects with destructors:
+// the functions below that libpng may leave this way (run_*) hold plain values only; what they work on is owned by their
+// callers.
 #include "convssm/io/png.h"
 
 #include <png.h>
@@ -20,7 +22,6 @@ constexpr int64_t max_side = 1 << 15;
 struct Context {
   std::shared_ptr<const Source> source;
   uint64_t position = 0;
-  std::string output;
   std::string message;
   std::exception_ptr exception;  // of a callback of ours: carried over the C frames by hand
 };
@@ -48,18 +49,6 @@ void on_read(png_structp png, png_bytep out, size_t size) {
   if (context->exception) png_error(png, "cannot read");
 }
 
-void on_write(png_structp png, png_bytep data, size_t size) {
-  auto* context = static_cast<Context*>(png_get_io_ptr(png));
-  try {
-    context->output.append(reinterpret_cast<const char*>(data), size);
-  } catch (...) {
-    context->exception = std::current_exception();
-  }
-  if (context->exception) png_error(png, "cannot write");
-}
-
-void on_flush(png_structp) {}
-
 struct PngReader {
   explicit PngReader(Context& context)
       : png(png_create_read_struct(PNG_LIBPNG_VER_STRING, &context, on_error, on_warning)) {
@@ -74,23 +63,6 @@ struct PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
   ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
-  png_structp png;
-  png_infop info;
-};
-
-struct PngWriter {
-  explicit PngWriter(Context& context)
-      : png(png_create_write_struct(PNG_LIBPNG_VER_STRING, &context, on_error, on_warning)) {
-    info = png ? png_create_info_struct(png) : nullptr;
-    if (!info) {
-      png_destroy_write_struct(&png, nullptr);
-      fail(ErrorKind::io, "libpng cannot be started");
-    }
-    png_set_write_fn(png, &context, on_write, on_flush);
-  }
-  PngWriter(const PngWriter&) = delete;
-  PngWriter& operator=(const PngWriter&) = delete;
-  ~PngWriter() { png_destroy_write_struct(&png, &info); }
   png_structp png;
   png_infop info;
 };
@@ -112,17 +84,6 @@ bool run_read_image(png_structp png, png_bytepp rows) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_image(png, rows);
   png_read_end(png, nullptr);
-  return true;
-}
-
-bool run_write(png_structp png, png_infop info, const Image* image, png_bytepp rows) {
-  if (setjmp(png_jmpbuf(png))) return false;
-  png_set_IHDR(png, info, static_cast<png_uint_32>(image->width), static_cast<png_uint_32>(image->height), 8,
-               image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-  png_write_info(png, info);
-  png_write_image(png, rows);
-  png_write_end(png, nullptr);
   return true;
 }
 
@@ -162,15 +123,17 @@ void write_png(const std::string& path, const Image& image) {
 
 std::string encode_png(const Image& image) {
   check_image(image);
-  Context context;
-  PngWriter writer(context);
-  // libpng takes rows it may change, but does not change them without transformations.
-  auto rows = row_pointers(const_cast<uint8_t*>(image.pixels.data()), image.height, image.width * image.channels);
-  if (!run_write(writer.png, writer.info, &image, rows.data())) {
-    if (context.exception) std::rethrow_exception(context.exception);
-    fail(ErrorKind::io, "cannot encode a PNG image: {}", context.message);
-  }
-  return std::move(context.output);
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
+  std::string bytes(size, '\0');
+  if (!png_image_write_to_memory(&header, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr))
+    fail(ErrorKind::io, "cannot encode a PNG image: {}", header.message);
+  bytes.resize(size);
+  return bytes;
 }
 
 Image read_png(const std::string& path) { return read_png(open_source(path)); }

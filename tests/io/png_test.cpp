@@ -86,6 +86,7 @@ TEST(Png, OtherKindsBecomeEightBitGreyOrRgb) {
   expect_equal(decode(png(ihdr(2, 1, 8, 3), "\0\1\0"s, chunk("PLTE", "abcdef") + chunk("tRNS", "\x10"))),
                {2, 1, 3, {'d', 'e', 'f', 'a', 'b', 'c'}});
   expect_equal(decode(png(ihdr(2, 1, 8, 0, 1), "\0\5\0\6"s)), {2, 1, 1, {5, 6}});
+  expect_equal(decode(png(ihdr(2, 1, 8, 0), "\0\5\6"s, chunk("gAMA", big(100000)))), {2, 1, 1, {5, 6}});
 }
 
 TEST(Png, RefusesToWrite) {
