@@ -1,6 +1,7 @@
 # The commands of the README. All the work is in CMake; this file chooses the preset and the number of jobs.
 PREFIX ?= /usr/local
 SECONDS ?= 600
+PYTHON ?= /usr/bin/python3# Debian's, which sees the packages of tools/setup.sh
 
 # A file that includes libtorch takes up to 2 GB to compile.
 JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /proc/meminfo 2>/dev/null); \
@@ -33,15 +34,17 @@ demo: setup ## set up, build, train a small model and let it run on: out/demo
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch
 	build/release/bin/convssm bench
 
-performance: build ## measure everything (about 15 minutes) and fill docs/performance.md
+performance: ## measure everything (about 15 minutes) and fill docs/performance.md
+	tools/setup.sh --pages
+	$(MAKE) --no-print-directory build
 	build/release/bin/convssm bench --json docs/performance.json
 	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
-	build/release/bin/convssm bench --page docs/performance.md --from docs/performance.json,docs/performance_cost.json
+	$(PYTHON) tools/pages performance
 
 results: setup ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
 	$(MAKE) --no-print-directory build
-	python3 tools/results $(ROW)
-	$(if $(ROW),,build/release/bin/convssm results results --page docs/results.md --page README.md --pictures docs)
+	$(PYTHON) tools/results $(ROW)
+	$(if $(ROW),,$(PYTHON) tools/pages results)
 
 asan: ## tests of files, reports, kernels, frame plans and the allocator under AddressSanitizer and UBSan
 	cmake --preset asan

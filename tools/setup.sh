@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that convssm needs and makes OpenBLAS the BLAS in use.
 # Prints nothing and needs no rights when nothing is missing.
-#   tools/setup.sh [--fuzz] [--tidy]     also clang for the fuzzers, clang-tidy
+#   tools/setup.sh [--fuzz] [--tidy] [--pages]     also clang for the fuzzers, clang-tidy, matplotlib
 set -euo pipefail
 
 packages=(
@@ -31,10 +31,11 @@ packages=(
   "fonts-dejavu-core|the letters in them"
   "libgtest-dev|tests"
   "clang-format|code layout"
-  "python3|drives the runs of docs/results.md"
+  "python3|drives the runs of docs/results.md, fills the pages"
 )
 fuzz_packages=("clang|fuzzing" "libclang-rt-14-dev|fuzzing and sanitizers" "libomp-dev|OpenMP for clang")
 tidy_packages=("clang-tidy|static checks")
+pages_packages=("python3-matplotlib|curves of docs/performance.md")
 
 say() { echo "setup: $*"; }
 die() {
@@ -47,12 +48,13 @@ read_options() {
     case "$option" in
       --fuzz) packages+=("${fuzz_packages[@]}") ;;
       --tidy) packages+=("${tidy_packages[@]}") ;;
+      --pages) packages+=("${pages_packages[@]}") ;;
       -h | --help)
         sed -n '2,4s/^# //p' "$0"
         exit 0
         ;;
       *)
-        echo "setup: error: unknown option '$option' (known: --fuzz --tidy)" >&2
+        echo "setup: error: unknown option '$option' (known: --fuzz --tidy --pages)" >&2
         exit 2
         ;;
     esac

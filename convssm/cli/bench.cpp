@@ -13,7 +13,6 @@
 #include "convssm/base/threads.h"
 #include "convssm/bench/bench_models.h"
 #include "convssm/bench/harness.h"
-#include "convssm/bench/page.h"
 #include "convssm/bench/results.h"
 #include "convssm/ops/isa.h"
 
@@ -22,8 +21,7 @@ namespace {
 
 struct BenchOptions {
   std::vector<std::string> only;
-  std::string json, page;
-  std::vector<std::string> from;
+  std::string json;
   bench::Settings settings;
 };
 
@@ -70,23 +68,14 @@ void run(const BenchOptions& options) {
              threads(), ops::isa_name(), options.settings.rounds);
   fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
              "reference is");
-  bench::Results results{bench::describe_machine(options.settings.rounds), {}};
+  std::vector<bench::Row> rows;
   for (const auto& group : groups) {
     group.run(options.settings, [&](const bench::Row& row) {
       print(row);
-      results.rows.push_back(row);
+      rows.push_back(row);
     });
   }
-  if (!options.json.empty()) bench::write_results(options.json, results);
-}
-
-void fill_page(const BenchOptions& options) {
-  if (options.from.empty()) {
-    fail(ErrorKind::usage, "[bench] --page needs files of rows: --from bench.json (made by --json)");
-  }
-  for (const std::string& file : bench::update_page(options.page, bench::read_results(options.from))) {
-    fmt::print("{}\n", file);
-  }
+  if (!options.json.empty()) bench::write_rows(options.json, rows, options.settings.rounds);
 }
 
 }  // namespace
@@ -105,14 +94,8 @@ void add_bench(CLI::App& app) {
   command->add_option("--rounds", options->settings.rounds, "How often each pair is measured")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--page", options->page,
-                      "Measure nothing: fill the blocks of this page, draw its curves beside it");
-  command->add_option("--from", options->from, "The files of rows for --page, separated by commas; later ones count")
-      ->delimiter(',');
-  command->footer(
-      "Examples:\n  convssm bench --only scan,layer --json bench.json\n"
-      "  convssm bench --page docs/performance.md --from docs/performance.json");
-  command->callback([options] { options->page.empty() ? run(*options) : fill_page(*options); });
+  command->footer("Example:\n  convssm bench --only scan,layer --json bench.json");
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace convssm::cli

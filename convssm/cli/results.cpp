@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
@@ -15,16 +16,15 @@
 #include "convssm/report/picture.h"
 #include "convssm/report/plot.h"
 #include "convssm/report/results.h"
-#include "convssm/report/results_page.h"
 #include "convssm/report/strips.h"
 
 namespace convssm::cli {
 namespace {
 
 struct ResultsCommand {
-  std::vector<std::string> runs, only, pages;
-  std::string chart, strips, metric = "psnr_f01";
-  report::ResultsPageOptions page;
+  std::vector<std::string> runs, only;
+  std::string chart, strips, json, metric = "psnr_f01";
+  int64_t clip = 0;
 };
 
 void print(const std::vector<report::Record>& records) {
@@ -56,11 +56,18 @@ void write_chart(const ResultsCommand& command, const std::vector<report::Record
 void write_strips(const ResultsCommand& command, const std::vector<report::Record>& records) {
   std::vector<const report::Record*> rows;
   for (const auto& row : report::drawn_rows(records)) rows.push_back(row.seeds[0]);
-  io::write_png(command.strips, report::strips_image(rows, command.page.clip));
+  io::write_png(command.strips, report::strips_image(rows, command.clip));
   log_info("written: {}", command.strips);
 }
 
-void run(ResultsCommand command) {
+void write_json(const std::string& path, const std::vector<report::Record>& records) {
+  auto list = nlohmann::json::array();
+  for (const report::Record& record : records) list.push_back(report::to_json(record));
+  replace_file(path, list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  log_info("written: {}", path);
+}
+
+void run(const ResultsCommand& command) {
   metrics::find_metric(command.metric);  // mistakes first
   for (const std::string& path : {command.chart, command.strips}) {
     if (path.empty() || file_ending(path) == ".png") continue;
@@ -70,35 +77,25 @@ void run(ResultsCommand command) {
   print(records);
   if (!command.chart.empty()) write_chart(command, records);
   if (!command.strips.empty()) write_strips(command, records);
-  if (!command.only.empty()) command.page.strip_rows = command.only;
-  for (const std::string& page : command.pages) {
-    for (const std::string& file : report::update_results_page(page, records, command.page)) {
-      log_info("written: {}", file);
-    }
-  }
+  if (!command.json.empty()) write_json(command.json, records);
 }
 
 }  // namespace
 
 void add_results(CLI::App& app) {
-  auto* command = app.add_subcommand("results", "Runs side by side: table, curves over the horizon, pictures, a page");
+  auto* command = app.add_subcommand("results", "Runs side by side: table, curves over the horizon, pictures");
   auto o = std::make_shared<ResultsCommand>();
   command->add_option("runs", o->runs, "Run folders, or folders of run folders")->required();
   command->add_option("--only", o->only, "Only these rows and their seeds, separated by commas")->delimiter(',');
   command->add_option("--chart", o->chart, "Draw a metric over the horizon into this .png file");
   command->add_option("--metric", o->metric, "The metric of --chart; see convssm metrics")->capture_default_str();
   command->add_option("--strips", o->strips, "Draw the forecasts of one clip below the truth into this .png file");
-  command->add_option("--clip", o->page.clip, "The clip of --strips")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--page", o->pages, "Fill the blocks of this page; may be given again for another")
-      ->allow_extra_args(false);
-  command->add_option("--pictures", o->page.pictures, "Folder of the pictures of pages; by default beside the page")
-      ->type_name("DIR");
+  command->add_option("--clip", o->clip, "The clip of --strips")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--json", o->json, "Also write all that is known of the runs to this file");
   command->footer(
       "Examples:\n  convssm results runs\n"
       "  convssm results runs/a runs/b --chart curves.png --metric ssim_gauss11 --strips strips.png\n"
-      "  convssm results results --page docs/results.md --page README.md --pictures docs");
+      "  convssm results runs --json runs.json");
   command->callback([o] { run(*o); });
 }
 

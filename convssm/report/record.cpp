@@ -131,6 +131,26 @@ Record read_record(const std::string& folder) {
   return record;
 }
 
+json to_json(const Record& record) {
+  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(); };
+  return {{"folder", record.folder},
+          {"row", record.row},
+          {"label", record.label},
+          {"part", record.part},
+          {"of", record.of},
+          {"parameters", number(record.parameters)},
+          {"lr", number(record.lr)},
+          {"seed", number(record.seed)},
+          {"training_minutes", number(record.training_minutes)},
+          {"frames_per_second", number(record.frames_per_second)},
+          {"validation_psnr", number(record.validation_psnr)},
+          {"validation_loss", number(record.validation_loss)},
+          {"diverged", record.diverged},
+          {"record", record.about},
+          {"status", record.status},
+          {"metrics", record.metrics}};
+}
+
 std::vector<Record> read_records(const std::vector<std::string>& paths) {
   std::vector<Record> records;
   for (const std::string& path : paths) {

@@ -31,6 +31,9 @@ struct Record {
 // The record of a run folder. A missing or damaged part is left out.
 Record read_record(const std::string& folder);
 
+// All of it as one object; what is missing is null.
+nlohmann::json to_json(const Record& record);
+
 // Those of run folders, and of folders that hold run folders, by place. Error(usage) for a path without any.
 std::vector<Record> read_records(const std::vector<std::string>& paths);
 

@@ -1,11 +1,12 @@
-// A column is a function from a row to a value, and a row is one record or several of different seeds: mean and half
-// the range are taken in one place, and every table asks the same columns.
+// A column is a function from a row to a value, and a row is one record or several of different seeds: the mean is taken
+// in one place.
 #include "convssm/report/result_rows.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "convssm/report/numbers.h"
@@ -16,25 +17,20 @@ namespace {
 
 using Read = std::function<std::optional<double>(const ResultRow&, const Record&)>;
 
-Value over_seeds(const ResultRow& row, const Read& read) {
-  double sum = 0, least = std::numeric_limits<double>::infinity(), most = -least, count = 0;
+double over_seeds(const ResultRow& row, const Read& read) {
+  double sum = 0, count = 0;
   for (const Record* record : row.seeds) {
     const auto found = read(row, *record);
-    if (!found || !std::isfinite(*found)) continue;
-    sum += *found, ++count;
-    least = std::min(least, *found), most = std::max(most, *found);
+    if (found && std::isfinite(*found)) sum += *found, ++count;
   }
-  Value value;
-  if (count > 0) value.mean = sum / count;
-  if (count > 1) value.spread = (most - least) / 2;
-  return value;
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
 }
 
 Column cost(const char* title, std::optional<double> Record::*field, const std::function<std::string(double)>& text) {
   const Read read = [field](const ResultRow& row, const Record& record) {
     return row.trivial ? std::nullopt : record.*field;
   };
-  return {title, "", 0, [read](const ResultRow& row) { return over_seeds(row, read); }, text};
+  return {title, "", [read](const ResultRow& row) { return over_seeds(row, read); }, text};
 }
 
 Column score_column(const std::string& metric, int64_t horizon) {
@@ -42,7 +38,7 @@ Column score_column(const std::string& metric, int64_t horizon) {
   const Read read = [metric, horizon](const ResultRow& row, const Record& record) {
     return score(record.metrics, horizon, row.trivial ? row.forecaster : model_forecast(record.metrics), metric);
   };
-  return {style.title, fmt::format("{} frames ahead", horizon), style.better,
+  return {style.title, fmt::format("{} frames ahead", horizon),
           [read](const ResultRow& row) { return over_seeds(row, read); },
           [digits = style.decimals](double value) { return fmt::format("{:.{}f}", value, digits); }};
 }
@@ -98,56 +94,29 @@ std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {
 }
 
 std::vector<Column> cost_columns(const std::vector<ResultRow>& rows) {
-  // None is the best: times of one run on a shared machine.
   std::vector<Column> columns = {cost("parameters", &Record::parameters, millions),
                                  cost("lr", &Record::lr, short_number),
                                  cost("training, min", &Record::training_minutes, two_digits),
                                  cost("generation, frames/s", &Record::frames_per_second, whole)};
   std::erase_if(columns, [&](const Column& column) {
     return std::none_of(rows.begin(), rows.end(),
-                        [&](const ResultRow& row) { return std::isfinite(column.value(row).mean); });
+                        [&](const ResultRow& row) { return std::isfinite(column.value(row)); });
   });
   return columns;
 }
 
-std::vector<int64_t> all_horizons(const std::vector<ResultRow>& rows) {
-  std::set<int64_t> all;
-  for (const ResultRow& row : rows) {
-    for (const int64_t frames : horizons(row.seeds[0]->metrics)) all.insert(frames);
-  }
-  return {all.begin(), all.end()};
-}
-
-std::vector<std::string> row_metrics(const std::vector<ResultRow>& rows) {
-  std::vector<const Record*> records;
-  for (const ResultRow& row : rows) records.insert(records.end(), row.seeds.begin(), row.seeds.end());
-  return usual_metrics(records);
-}
-
-std::vector<Column> score_columns(const std::vector<ResultRow>& rows, int64_t horizon) {
-  std::vector<Column> columns;
-  for (const std::string& metric : row_metrics(rows)) columns.push_back(score_column(metric, horizon));
-  return columns;
-}
-
 std::vector<Column> score_columns(const std::vector<ResultRow>& rows) {
+  std::set<int64_t> all_horizons;
+  std::vector<const Record*> records;
+  for (const ResultRow& row : rows) {
+    for (const int64_t frames : horizons(row.seeds[0]->metrics)) all_horizons.insert(frames);
+    records.insert(records.end(), row.seeds.begin(), row.seeds.end());
+  }
   std::vector<Column> columns;
-  for (const int64_t horizon : all_horizons(rows)) {
-    for (Column& column : score_columns(rows, horizon)) columns.push_back(std::move(column));
+  for (const int64_t horizon : all_horizons) {
+    for (const std::string& metric : usual_metrics(records)) columns.push_back(score_column(metric, horizon));
   }
   return columns;
-}
-
-std::string best_text(const std::vector<ResultRow>& rows, const Column& column) {
-  double best = std::numeric_limits<double>::quiet_NaN();
-  std::set<std::string> texts;
-  for (const ResultRow& row : rows) {
-    const double mean = column.value(row).mean;
-    if (!std::isfinite(mean)) continue;
-    texts.insert(column.text(mean));
-    if (!(column.better * mean <= column.better * best)) best = mean;
-  }
-  return column.better != 0 && texts.size() > 1 ? column.text(best) : "";
 }
 
 }  // namespace convssm::report

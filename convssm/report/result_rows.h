@@ -1,9 +1,8 @@
 // Rows and columns of results: a row is a model with its seeds, or a forecast without a model; a column is a number that
-// each row may have. Tables of the terminal and of pages are made of them.
+// each row may have. The table of the terminal is made of them.
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,16 +18,10 @@ struct ResultRow {
   bool trivial = false;              // a forecast without a model
 };
 
-struct Value {
-  double mean = std::numeric_limits<double>::quiet_NaN();  // over the seeds that have it
-  double spread = mean;                                    // half the range between two seeds or more
-};
-
 struct Column {
   std::string title;
-  std::string group;  // of columns that belong together: "50 frames ahead"
-  int better = 0;     // +1 more, -1 less, 0 neither
-  std::function<Value(const ResultRow&)> value;
+  std::string group;                              // of columns that belong together: "50 frames ahead"
+  std::function<double(const ResultRow&)> value;  // the mean over the seeds that have it, else not a number
   std::function<std::string(double)> text;
 };
 
@@ -51,13 +44,7 @@ std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models);
 // Parameters, learning rate, minutes of training and frames/s of generation; those that no row has are left out.
 std::vector<Column> cost_columns(const std::vector<ResultRow>& rows);
 
-// The usual metrics at all horizons, or at one.
+// The usual metrics at all horizons.
 std::vector<Column> score_columns(const std::vector<ResultRow>& rows);
-std::vector<Column> score_columns(const std::vector<ResultRow>& rows, int64_t horizon);
-std::vector<int64_t> all_horizons(const std::vector<ResultRow>& rows);
-std::vector<std::string> row_metrics(const std::vector<ResultRow>& rows);
-
-// The text that wins its column, "" if there is no better, or all are the same.
-std::string best_text(const std::vector<ResultRow>& rows, const Column& column);
 
 }  // namespace convssm::report

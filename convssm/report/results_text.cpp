@@ -23,7 +23,7 @@ std::string left(const std::string& text, size_t width) {
 std::vector<std::string> cells_of(const std::vector<ResultRow>& rows, const Column& column) {
   std::vector<std::string> cells;
   for (const ResultRow& row : rows) {
-    const double mean = column.value(row).mean;
+    const double mean = column.value(row);
     cells.push_back(std::isfinite(mean) ? column.text(mean) : row.trivial && column.group.empty() ? "" : "-");
   }
   return cells;

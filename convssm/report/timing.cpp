@@ -8,7 +8,6 @@
 #include <limits>
 #include <vector>
 
-#include "convssm/report/markdown.h"
 #include "convssm/report/style.h"
 
 namespace convssm::report {
@@ -52,20 +51,6 @@ double value_of(const json& line, const char* metric, size_t point) {
 std::string cell(const json& line, const char* metric, size_t point) {
   const double value = value_of(line, metric, point);
   return value != value ? "-" : fmt::format("{:.{}f}", value, metric == kPsnr ? 2 : 3);
-}
-
-std::string markdown_table(const Half& half) {
-  Cells heads = {half.x_name};
-  for (const json& line : half.lines) heads.push_back(line.at("name"));
-  std::string text = markdown_head(heads);
-  for (size_t point = 0; point < half.labels.size(); ++point) {
-    Cells cells = {half.labels[point]};
-    for (const json& line : half.lines) {
-      cells.push_back(fmt::format("{}, {}", cell(line, kPsnr, point), cell(line, kSsim, point)));
-    }
-    text += markdown_row(cells);
-  }
-  return text;
 }
 
 std::string text_table(const Half& half) {
@@ -115,26 +100,6 @@ void add_lines(Chart& chart, const Half& half) {
 }
 
 }  // namespace
-
-bool is_timing(const json& timing) {
-  try {
-    timing_text(timing);
-    return true;
-  } catch (const json::exception&) {
-    return false;
-  }
-}
-
-std::string timing_markdown(const json& timing) {
-  const std::string what = fmt::format("PSNR in dB and SSIM, {}, {}", clips_text(timing), span_text(timing));
-  return fmt::format(
-      "Frames come more or less often than in training (1x), compared with the truth one training interval after the "
-      "frame that was seen, and with the next frame of the stream: {}.\n\n{}\n"
-      "Frames are missing at random, compared one interval after each frame that was seen: {}. These clips move in "
-      "whole steps, those above in quarters of one, which bounce a little otherwise: the scores of 1x and 0 % "
-      "may differ.\n\n{}",
-      what, markdown_table(rates_of(timing)), what, markdown_table(dropped_of(timing)));
-}
 
 std::string timing_text(const json& timing) {
   return fmt::format("{}, {}; PSNR in dB; frame rate 1x: that of training\n{}{}", clips_text(timing), span_text(timing),

@@ -9,13 +9,7 @@
 
 namespace convssm::report {
 
-// Whether a file has what the functions below read; a damaged one may not.
-bool is_timing(const nlohmann::json& timing);
-
-// Two tables for a document, PSNR and SSIM in each cell, each with a line of text above it.
-std::string timing_markdown(const nlohmann::json& timing);
-
-// The same for a terminal.
+// Tables for a terminal.
 std::string timing_text(const nlohmann::json& timing);
 
 // PSNR over the frame rate, and over the part of frames that is missing, both in percent.

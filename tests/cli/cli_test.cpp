@@ -109,28 +109,7 @@ TEST(Cli, BenchOfAnUnknownGroupNamesTheKnownOnes) {
   expect_contains(outcome.err, "'scna'");
 }
 
-TEST(Cli, BenchFillsAPageFromItsRows) {
-  const std::string rows = scratch_path("rows.json"), page = scratch_path("page.md");
-  ASSERT_EQ(run("bench --only memory --rounds 1 --json '" + rows + "'").code, 0);
-  std::ofstream(page) << "above\n<!-- bench kernels -->\n<!-- end -->\nbelow\n";
-  const Outcome outcome = run("bench --page '" + page + "' --from '" + rows + "'");
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, page + "\n");
-  const std::string filled = read_all(page);
-  std::remove(rows.c_str());
-  std::remove(page.c_str());
-  EXPECT_EQ(filled.find("above\n<!-- bench kernels -->\n| row |"), 0u) << filled;
-  expect_contains(filled, "`memory.fresh");
-  expect_contains(filled, "<!-- end -->\nbelow\n");
-}
-
-TEST(Cli, BenchSaysWhatAPageNeeds) {
-  const Outcome none = run("bench --page page.md");
-  EXPECT_EQ(none.code, 2);
-  expect_contains(none.err, "--from");
-  const Outcome missing = run("bench --page page.md --from /nonexistent/rows.json");
-  EXPECT_EQ(missing.code, 4);
-  expect_contains(missing.err, "/nonexistent/rows.json");
+TEST(Cli, BenchOfAnUnknownModelNamesTheKnownOnes) {
   const Outcome model = run("bench --only cost --models convs6");
   EXPECT_EQ(model.code, 2);
   expect_contains(model.err, "convs5,convssm_random");

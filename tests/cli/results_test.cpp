@@ -26,20 +26,16 @@ TEST_F(ResultsCommand, PrintsATable) {
   EXPECT_EQ(outcome.err.find("warning"), std::string::npos) << outcome.err;
 }
 
-TEST_F(ResultsCommand, DrawsAndFillsPages) {
+TEST_F(ResultsCommand, DrawsAndWritesWhatItKnows) {
   report::write_fake_results(folder);
-  folder.write("docs/results.md", "<!-- results table -->\n<!-- end -->\n<!-- results curves -->\n<!-- end -->\n");
-  folder.write("README.md", "<!-- results strips -->\n<!-- end -->\n");
   const std::string at = "'" + folder.path() + "/";
-  const Outcome outcome = results("--chart " + at + "chart.png' --strips " + at + "strips.png' --page " + at +
-                                  "docs/results.md' --page " + at + "README.md' --pictures " + at + "docs'");
+  const Outcome outcome =
+      results("--chart " + at + "chart.png' --strips " + at + "strips.png' --json " + at + "runs.json'");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* file : {"chart.png", "strips.png", "docs/results_psnr.png", "docs/results_strips.png"}) {
-    EXPECT_GT(io::read_png(folder.path(file)).width, 0) << file;
-  }
-  expect_contains(read_text(folder.path("docs/results.md")), "| ConvLSTM | 20.25 | **0.050** |");
-  expect_contains(read_text(folder.path("docs/results.md")), "](results_psnr.png)");
-  expect_contains(read_text(folder.path("README.md")), "](docs/results_strips.png)");
+  for (const char* file : {"chart.png", "strips.png"}) EXPECT_GT(io::read_png(folder.path(file)).width, 0) << file;
+  const auto runs = nlohmann::json::parse(read_text(folder.path("runs.json")));
+  ASSERT_EQ(runs.size(), 9u);
+  EXPECT_EQ(runs[0].at("label"), "ConvS5");
 }
 
 TEST_F(ResultsCommand, MistakesSayWhatToDo) {

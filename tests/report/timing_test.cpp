@@ -34,17 +34,6 @@ void expect_part(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
 }
 
-TEST(Timing, IsTwoTablesOfADocument) {
-  const std::string text = timing_markdown(example());
-  for (const char* part : {"| frame rate | rescaled, one interval ahead | rescaled, next frame | copy, one interval "
-                           "ahead |\n|---|---:|---:|---:|\n"
-                           "| 4x | 20.12, 0.500 | 19.00, 0.500 | 15.00, 0.500 |\n",
-                           "| 1.33x | 21.00, 0.250 | -, 0.250 | 16.00, 0.250 |\n\n",
-                           "| 60 % | 18.00, 0.250 | 17.00, 0.250 |\n", "64 test clips", "interval 25 to 75"}) {
-    expect_part(text, part);
-  }
-}
-
 TEST(Timing, IsTablesForATerminal) {
   const std::string text = timing_text(example());
   for (const char* part : {"PSNR, frame rate", "      4x   1.33x\n", "SSIM, frames missing", "     0 %    60 %\n",

@@ -1,0 +1,230 @@
+"""The pages, tools/pages: blocks from records and rows that were never measured."""
+import json, shutil, subprocess, sys, tempfile, unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCE / "tools/pages"))
+sys.dont_write_bytecode = True
+
+import marks, performance, results, timing
+
+
+def metrics(psnr, lpips):
+    def horizon(frames, later):
+        scores = {"core": (psnr - later, lpips + later / 10), "copy last frame": (15, 0.5), "blank frame": (17, 0.9)}
+        return {"frames": frames, "rows": [{"name": name, "psnr_f01": {"mean": a, "std": 0.5}, "lpips_alex": {"mean": b}}
+                                           for name, (a, b) in scores.items()]}
+
+    return {"protocol": {"model": "core", "samples": 32, "context": 10,
+                         "metrics": {"lpips_alex": {"weights": {"alexnet": "12ab"}}}},
+            "horizons": [horizon(2, 0), horizon(4, 1)], "curves": {"frames": [1, 2], "psnr_f01": {"core": [21, 20]}}}
+
+
+def record(row, label, part="table", of=None, psnr=20, lpips=0.1, **values):
+    return {"folder": f"results/{row}", "row": row, "label": label, "part": part, "of": of or row, "parameters": 158675,
+            "lr": 0.001, "seed": 1, "training_minutes": 10.0, "frames_per_second": None, "validation_psnr": None,
+            "validation_loss": None, "diverged": False, "metrics": metrics(psnr, lpips), "status": {"version": "0.1"},
+            "record": {"commit": "abc1", "machine": "A Machine", "threads": 1, "commands": [f"train {row}"]}, **values}
+
+
+def records():
+    return [record("convs5", "ConvS5", frames_per_second=812.4),
+            record("convs5_seed2", "ConvS5", "seed", "convs5", 21, 0.2, seed=2),
+            record("a_lstm", "ConvLSTM", psnr=20.25, lpips=0.05),
+            record("no_gelu", "without GELU", "ablation", "convs5", 19, 0.3),
+            record("a_lstm_slow", "ConvLSTM, lr 1e-4", "rate", "a_lstm", 18, 0.4, lr=1e-4),
+            record("s1", "s1", "sweep", "convs5", validation_psnr=19.5),
+            record("s2", "s2", "sweep", "convs5", lr=0.004, validation_psnr=18.25),
+            record("s3", "s3", "sweep", "convs5", lr=0.01, diverged=True, metrics={}, status={})]
+
+
+TIMING = {"protocol": {"samples": 64, "context": 25, "frames": 75},
+          "rates": {"rate": [4, 4 / 3], "lines": [{"name": "rescaled", "psnr_f01": {"mean": [20.123, None]},
+                                                   "ssim_gauss11": {"mean": [0.5, 0.25]}}]},
+          "dropped": {"probability": [0.6], "lines": [{"name": "held", "psnr_f01": {"mean": [17]},
+                                                       "ssim_gauss11": {"mean": [0.25]}}]}}
+
+
+def bench_row(name, value, reference=0, what="", unit="frames/s"):
+    return {"name": name, "value": value, "unit": unit, "reference": reference, "ratio": reference / value,
+            "spread": 0.25 if reference else 0, "what": what}
+
+
+BENCH = {"machine": "A Processor", "threads": 2, "isa": "AVX2", "version": "9.9", "rounds": 5, "rows": [
+    bench_row("limit.train.convs5.mini", 200, 100, "its convolutions alone; goal 0.75"),
+    bench_row("cost.convs5.parameters", 21.68),
+    bench_row("cost.convs5.train", 0.5),
+    bench_row("cost.convs5.generate.1200", 40),
+    bench_row("cost.convlstm.train", 1.75),
+    bench_row("cost.transformer_recompute.generate.1200", 0.2),
+    bench_row("generate.convs5.paper", 50, 10, "PyTorch 1.13 (contiguous); goal 5"),
+    bench_row("difference.convs5.paper.loss", 1e-6),
+    bench_row("scaling.train.convs5.25", 0.1),
+    bench_row("scaling.train.convs5.800", 3.2),
+    bench_row("scaling.train.transformer.25", 0.2)]}
+
+
+class Marks(unittest.TestCase):
+    def test_fills_the_blocks_of_its_prefix_alone(self):
+        text = "a\n<!-- x one -->\nold\n<!-- end -->\nb\n<!-- y one -->\nkept\n<!-- end -->\n"
+        self.assertEqual(marks.fill(text, "x", {"one": lambda: "new \\1\n"}), text.replace("old", "new \\1"))
+        self.assertEqual(marks.fill(text, "x", {"one": lambda: ""}), text)
+
+    def test_refuses_what_it_does_not_know(self):
+        make = {"one": lambda: "new\n"}
+        for text in ("<!-- x two -->\n<!-- end -->\n", "<!-- x one -->\n",
+                     "<!-- x one -->\n<!-- x one -->\n<!-- end -->\n"):
+            with self.assertRaises(SystemExit):
+                marks.fill(text, "x", make)
+
+    def test_numbers(self):
+        for value, text in ((0.01234, "0.01234"), (123456, "123456"), (3e-5, "3e-5"), (0.001, "0.001"), (0, "0"), (100, "100"),
+                            (float("nan"), "–"), (None, "–")):
+            self.assertEqual(marks.short(value), text)
+        self.assertEqual(marks.whole(1120.5), "1,121")
+
+
+class Results(unittest.TestCase):
+    def test_the_table_has_means_over_seeds_and_bold_is_best(self):
+        table = results.table_block(records())
+        self.assertIn("| model | parameters | lr | training, min | generation, frames/s |\n|---|---:|---:|---:|---:|\n"
+                      "| ConvS5 | 0.16 M | 0.001 | 10 | 812 |\n| ConvLSTM | 0.16 M | 0.001 | 10 | – |\n\n", table)
+        self.assertIn("**The first 2 generated frames**\n\n| model | PSNR ↑ | LPIPS ↓ |\n", table)
+        self.assertIn("| ConvS5 | **20.50** ± 0.50 | 0.150 ± 0.050 |\n| ConvLSTM | 20.25 | **0.050** |\n"
+                      "| copy last frame | 15.00 | 0.500 |\n| blank frame | 17.00 | 0.900 |\n", table)
+        self.assertIn("± is half the range between seeds (ConvS5 2)", table)
+        self.assertNotIn("GELU", table)
+
+    def test_a_trivial_forecast_may_be_the_best(self):
+        table = results.short_block([record("weak", "weak", psnr=16.5, lpips=0.2)])
+        self.assertIn("| weak | 16.50 | **0.200** | 15.50 | **0.300** |\n", table)
+        self.assertIn("| blank frame | **17.00** | 0.900 | **17.00** | 0.900 |\n", table)
+
+    def test_seeds_ablations_and_learning_rates(self):
+        seeds = results.seeds_block(records())
+        self.assertIn("| model | PSNR ↑ 2 | LPIPS ↓ 2 | PSNR ↑ 4 | LPIPS ↓ 4 |", seeds)
+        self.assertIn("| ConvS5, seed 1 | 20.00 | 0.100 | 19.00 | 0.200 |\n| ConvS5, seed 2 | 21.00 |", seeds)
+        ablations = results.ablations_block(records())
+        self.assertIn("| without GELU | 0.16 M | 10 | 19.00 | 0.300 |", ablations)
+        self.assertNotIn("Conv", ablations)  # rows of the table may have trained longer
+        self.assertEqual(results.sweep_block(records()), "| model | lr 0.001 | lr 0.004 | lr 0.01 |\n|---|---:|---:|---:|\n"
+                         "| ConvS5 | **19.50** | 18.25 | diverged |\n")
+        rates = results.rates_block(records())
+        self.assertIn("| ConvLSTM | 1e-4 | 18.00 | 0.400 | 17.00 | 0.500 |\n| ConvLSTM | 0.001 | 20.25 |", rates)
+        self.assertNotIn("ConvS5", rates)  # no other rate at full length
+
+    def test_says_where_it_comes_from(self):
+        about = results.about_block(records())
+        self.assertIn("A Machine, 1 thread; convssm 0.1, commit abc1.\n32 clips of the test split, 10 frames of context; "
+                      "PSNR is `psnr_f01`, LPIPS is `lpips_alex`; weights of metrics alexnet `12ab`.\n", about)
+        rows = results.rows_block(records(), "docs")
+        self.assertIn("- ConvS5: [convs5](../results/convs5), `make results ROW=convs5`\n", rows)
+        self.assertIn("- ConvS5, seed 2: [convs5_seed2]", rows)
+        self.assertIn("train a_lstm\n", rows)
+        self.assertNotIn("ROW=s1", rows)
+
+    def test_without_records_there_is_nothing(self):
+        pictures = results.Pictures([], Path("docs"))
+        for name, make in results.blocks([], pictures, Path("docs/results.md")).items():
+            self.assertEqual(make(), "", name)
+        self.assertEqual(pictures.made, {})
+
+    def test_the_timing_study_is_two_tables(self):
+        text = timing.timing_tables(TIMING)
+        for part in ("| frame rate | rescaled |\n|---|---:|\n| 4x | 20.12, 0.500 |\n| 1.33x | -, 0.250 |\n\n",
+                     "| 60 % | 17.00, 0.250 |\n", "64 test clips", "interval 25 to 75"):
+            self.assertIn(part, text)
+
+
+class Performance(unittest.TestCase):
+    def rows(self, *contents):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder, f"{i}.json") for i in range(len(contents))]
+            for file, content in zip(files, contents):
+                file.write_text(json.dumps(content))
+            return performance.Rows(files)
+
+    def test_replaces_blocks_and_keeps_the_text(self):
+        text = "# Title\n<!-- bench limit -->\nold\n<!-- end -->\n<!-- bench kernels -->\nkept\n<!-- end -->\nafter\n"
+        filled = performance.filled(text, self.rows(BENCH), "p")
+        self.assertIn("# Title\n<!-- bench limit -->\n| ConvS5 |", filled)
+        self.assertIn("| training, small | 200 | 100 | 0.50 ± 0.25 | 0.75 |\n<!-- end -->\n", filled)
+        self.assertIn("<!-- bench kernels -->\nkept\n<!-- end -->\nafter\n", filled)  # no rows of it
+        self.assertEqual(performance.filled(filled, self.rows(BENCH), "p"), filled)
+
+    def test_compares_the_claims_of_the_paper(self):
+        claims = performance.claims(self.rows(BENCH))
+        self.assertIn("| 3x | 3.50x |", claims)
+        self.assertIn("| 429x | 200x |", claims)
+        self.assertNotIn("with a cache", claims)  # not measured
+
+    def test_shows_rows_of_the_peer_with_their_goal(self):
+        peer = performance.peer(self.rows(BENCH))
+        self.assertIn("| generation, paper's size | 50.0 frames/s | 10.0 frames/s | 0.20 ± 0.25 | 5 |", peer)
+        self.assertIn("PyTorch 1.13 (contiguous). Both have", peer)
+        self.assertIn("loss of the paper's model 1.0e-06.\n", peer)
+
+    def test_has_one_line_of_a_curve_per_model(self):
+        rows = self.rows(BENCH)
+        self.assertEqual(performance.lines_of(rows, ["train"]), {("train", "convs5"): [(25, 0.1), (800, 3.2)],
+                                                                 ("train", "transformer"): [(25, 0.2)]})
+        self.assertEqual(performance.curves(rows, "p"), "![Training: time of a step](p_training_time.png)\n")
+        self.assertEqual(performance.machine(rows), "A Processor, 2 threads, AVX2; convssm 9.9.\n")
+
+    def test_later_files_replace_rows(self):
+        rows = self.rows(BENCH, {"rows": [bench_row("cost.convs5.train", 0.25), bench_row("new", 1)]})
+        self.assertEqual(len(rows.rows), len(BENCH["rows"]) + 1)
+        self.assertEqual(rows.value("cost.convs5.train"), 0.25)
+        self.assertEqual(rows.about["isa"], "AVX2")
+
+
+class Pages(unittest.TestCase):
+    """The whole of `tools/pages results`, with a program that writes its arguments where a picture is to be."""
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+        shutil.copytree(SOURCE / "tools/pages", self.root / "tools/pages")
+        (self.root / "docs").mkdir()
+        strip = self.root / "results/convs5/samples/evaluate-strip-0.png"
+        strip.parent.mkdir(parents=True)
+        strip.write_text("")
+        (self.root / "results/convs5/timing.json").write_text(json.dumps(TIMING))
+        (self.root / "results/convs5/timing_rates.png").write_text("rates")
+        (self.root / "records.json").write_text(json.dumps(records()))
+        program = self.root / "program"
+        program.write_text(f"#!{sys.executable}\nimport shutil, sys\nif '--json' in sys.argv: shutil.copy('records.json', "
+                           "sys.argv[-1])\nelse: open(sys.argv[-1], 'w').write(' '.join(sys.argv[1:]))\n")
+        program.chmod(0o755)
+
+    def fill(self, docs, readme, code=0):
+        (self.root / "docs/results.md").write_text("".join(f"<!-- results {name} -->\nold\n<!-- end -->\n" for name in docs))
+        (self.root / "README.md").write_text("".join(f"<!-- results {name} -->\nold\n<!-- end -->\n" for name in readme))
+        process = subprocess.run([sys.executable, str(self.root / "tools/pages"), "results", "--program",
+                                  str(self.root / "program")], capture_output=True, text=True, cwd="/")
+        self.assertEqual(process.returncode, code, process.stderr)
+        return (self.root / "docs/results.md").read_text(), (self.root / "README.md").read_text()
+
+    def picture(self, name):
+        return (self.root / f"docs/results_{name}.png").read_text()
+
+    def test_are_filled_with_pictures_in_docs(self):
+        page, readme = self.fill(["machine", "table", "seeds", "curves", "strips", "ablations", "sweep", "rates", "rows", "timing"],
+                                 ["strips", "short"])
+        self.assertNotIn("old", page + readme)
+        for part in ("](results_psnr.png)", "](results_strips.png)", "](results_timing_rates.png)"):
+            self.assertIn(part, page)
+        self.assertIn("](docs/results_strips.png)", readme)
+        self.assertNotIn("results_lpips.png", page)  # no curve of it
+        self.assertEqual(self.picture("timing_rates"), "rates")
+        self.assertIn("--metric psnr_f01 --chart docs/", self.picture("psnr"))
+        self.assertIn("--only convs5,convlstm,transformer --strips docs/", self.picture("strips"))
+
+    def test_with_an_unknown_block_write_nothing(self):
+        page, _ = self.fill(["strips", "speed"], [], code=1)
+        self.assertIn("old", page)
+        self.assertFalse((self.root / "docs/results_strips.png").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+"""Fills the marked blocks of the pages, <!-- results table --> to <!-- end -->, and makes their pictures.
+
+    python3 tools/pages results        docs/results.md and README.md, from the records under results/
+    python3 tools/pages performance    docs/performance.md, from docs/performance.json and docs/performance_cost.json
+
+What stands outside of the blocks stays, and a block without records too.
+"""
+import argparse, json, os, shutil, subprocess, tempfile
+from pathlib import Path
+
+import performance
+from marks import fill
+from results import Pictures, blocks
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def run(program, *words):
+    process = subprocess.run([program, "results", "results", *map(str, words)], capture_output=True, text=True)
+    if process.returncode != 0:
+        raise SystemExit(f"error: {program} results failed\n{process.stderr}")
+
+
+def fill_results(program):
+    """All blocks are made before anything is written: an error leaves the pages as they were."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(program, "--json", f"{folder}/records.json")
+        records = json.loads(Path(folder, "records.json").read_text())
+    pictures, pages = Pictures(records, Path("docs")), [Path("docs/results.md"), Path("README.md")]
+    texts = [fill(page.read_text(), "results", blocks(records, pictures, page)) for page in pages]
+    for path, make in pictures.made.items():
+        if isinstance(make, Path):
+            shutil.copyfile(make, path)
+        else:
+            run(program, *make, path)
+    for page, text in zip(pages, texts):
+        page.write_text(text)
+
+
+def fill_performance():
+    page = Path("docs/performance.md")
+    rows = performance.Rows([Path("docs/performance.json"), Path("docs/performance_cost.json")])
+    page.write_text(performance.filled(page.read_text(), rows, page.stem))
+    try:
+        performance.draw(rows, page)
+    except ImportError:
+        raise SystemExit("error: the tables are filled, the curves need matplotlib: tools/setup.sh --pages installs it for "
+                         "/usr/bin/python3")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/pages", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", choices=["results", "performance"])
+    parser.add_argument("--program", type=Path, default=ROOT / "build/release/bin/convssm")
+    options = parser.parse_args()
+    program = options.program.resolve()
+    os.chdir(ROOT)
+    fill_results(program) if options.page == "results" else fill_performance()
+
+
+if __name__ == "__main__":
+    main()
