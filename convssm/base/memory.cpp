@@ -1,4 +1,4 @@
-// From /proc where Linux has it, else from getrusage and sysconf. In a container the smaller of machine and control
+// From /proc where Linux has it, else from sysconf. In a container the smaller of machine and control
 // group counts: by the machine's number alone a run would plan for memory that the kernel does not grant it.
 #include "convssm/base/memory.h"
 
@@ -23,12 +23,6 @@ uint64_t read_kilobytes(const char* path, const std::string& name) {
   return 0;
 }
 
-rusage own_usage() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage;
-}
-
 uint64_t pages(int name) {
   const long count = sysconf(name);
   return count > 0 ? static_cast<uint64_t>(count) * page_size() : 0;
@@ -38,18 +32,11 @@ uint64_t pages(int name) {
 
 uint64_t current_rss() { return read_kilobytes("/proc/self/status", "VmRSS"); }
 
-uint64_t peak_rss() {
-  const uint64_t peak = read_kilobytes("/proc/self/status", "VmHWM");
-  return peak != 0 ? peak : static_cast<uint64_t>(own_usage().ru_maxrss) * 1024;
+uint64_t minor_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_minflt);
 }
-
-bool reset_peak_rss() {
-  std::ofstream out("/proc/self/clear_refs");
-  out << "5" << std::flush;
-  return out.good();
-}
-
-uint64_t minor_faults() { return static_cast<uint64_t>(own_usage().ru_minflt); }
 
 uint64_t total_memory() {
   const uint64_t machine = pages(_SC_PHYS_PAGES);

@@ -7,8 +7,6 @@
 namespace convssm {
 
 uint64_t current_rss();   // resident memory of this process now
-uint64_t peak_rss();      // the most it ever was, or was since reset_peak_rss()
-bool reset_peak_rss();    // false where the system does not permit it
 uint64_t minor_faults();  // page faults without disk access so far: each one is a page the kernel had to clear
 
 uint64_t total_memory();      // of the machine, or of the container if that is less

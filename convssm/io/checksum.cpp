@@ -14,8 +14,6 @@
 namespace convssm::io {
 namespace {
 
-std::string digits(XXH64_hash_t hash) { return fmt::format("{:016x}", hash); }
-
 struct FreeState {
   void operator()(XXH64_state_t* state) const { XXH64_freeState(state); }
 };
@@ -33,9 +31,7 @@ std::string file_checksum(const std::string& path) {
     source->read(position, block);
     XXH64_update(state.get(), block.data(), block.size());
   }
-  return digits(XXH64_digest(state.get()));
+  return fmt::format("{:016x}", XXH64_digest(state.get()));
 }
-
-std::string text_checksum(std::string_view text) { return digits(XXH64(text.data(), text.size(), 0)); }
 
 }  // namespace convssm::io

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace convssm::io {
 
 // 16 hexadecimal digits. The file is read block by block; Error(io) if it cannot be read.
 std::string file_checksum(const std::string& path);
-std::string text_checksum(std::string_view text);
 
 }  // namespace convssm::io

@@ -158,9 +158,8 @@ unsigned parse_entry(Literal& literal, NpyHeader& header) {
   literal.refuse("unknown key {}; known are descr, fortran_order and shape", in_quotes(key));
 }
 
-}  // namespace
-
-NpyHeader parse_npy_header(const std::string& name, uint64_t offset, std::string_view text) {
+// The dict literal of the file `name`, which begins at byte `offset` of it.
+NpyHeader parse_header(const std::string& name, uint64_t offset, std::string_view text) {
   Literal literal(name, offset, text);
   NpyHeader header;
   unsigned seen = 0;
@@ -177,6 +176,8 @@ NpyHeader parse_npy_header(const std::string& name, uint64_t offset, std::string
   if (seen != 7) literal.refuse("one of the keys descr, fortran_order and shape is missing");
   return header;
 }
+
+}  // namespace
 
 NpyHeader read_npy_header(Reader& reader) {
   std::array<std::byte, 12> prefix{};
@@ -199,7 +200,7 @@ NpyHeader read_npy_header(Reader& reader) {
   }
   std::string text(length, '\0');
   reader.read(std::as_writable_bytes(std::span(text)));
-  return parse_npy_header(reader.name(), 8 + width, text);
+  return parse_header(reader.name(), 8 + width, text);
 }
 
 std::string npy_descr(DType dtype) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "convssm/io/array.h"
 #include "convssm/io/source.h"
@@ -22,9 +21,6 @@ struct NpyHeader {
 
 // Reads up to the first byte of the data. FormatError for everything but arrays of numbers.
 NpyHeader read_npy_header(Reader& reader);
-
-// Parses the dict literal of the file `name`, which begins at byte `offset` of it.
-NpyHeader parse_npy_header(const std::string& name, uint64_t offset, std::string_view text);
 
 // The '<f4' of an array's type; Error(usage) for bf16, which NumPy does not have.
 std::string npy_descr(DType dtype);

@@ -9,10 +9,6 @@
 
 namespace convssm::io {
 
-size_t frame_size(const VideoFormat& format) {
-  return static_cast<size_t>(format.width) * static_cast<size_t>(format.height) * static_cast<size_t>(format.channels);
-}
-
 void check_format(std::string_view who, const VideoFormat& format, int64_t max_side) {
   if (format.channels != 1 && format.channels != 3) {
     fail(ErrorKind::usage, "[{}] frames must have 1 (grey) or 3 (RGB) channels, got {}; write .npy for others", who,
@@ -32,9 +28,10 @@ void check_format(std::string_view who, const VideoFormat& format, int64_t max_s
 }
 
 void check_frame(std::string_view who, const VideoFormat& format, size_t size) {
-  if (size == frame_size(format)) return;
+  const auto expected = static_cast<size_t>(format.width * format.height * format.channels);
+  if (size == expected) return;
   fail(ErrorKind::usage, "[{}] a frame of [{}, {}, {}] has {} bytes, got {}", who, format.height, format.width,
-       format.channels, frame_size(format), size);
+       format.channels, expected, size);
 }
 
 void scale_row(const uint8_t* frame, const VideoFormat& format, int64_t y, size_t channels, std::span<uint8_t> out) {

@@ -19,9 +19,6 @@ struct VideoFormat {
   int64_t scale = 1;  // of .gif, .mp4 and .png: each pixel becomes scale x scale pixels
 };
 
-// Bytes of a frame.
-size_t frame_size(const VideoFormat& format);
-
 // Error(usage) unless the frames are grey or RGB, all numbers are positive and the scaled sides at most `max_side`.
 void check_format(std::string_view who, const VideoFormat& format, int64_t max_side);
 

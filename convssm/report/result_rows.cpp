@@ -47,6 +47,11 @@ std::string millions(double value) { return fmt::format("{:.{}f} M", value / 1e6
 std::string two_digits(double value) { return fmt::format("{:.{}f}", value, value < 9.95 ? 1 : 0); }
 std::string whole(double value) { return value < 9.95 ? two_digits(value) : grouped(std::llround(value)); }
 
+// "ConvS5, seed 2": the label of one run among the seeds of a row.
+std::string seed_label(const Record& record) {
+  return record.seed ? fmt::format("{}, seed {}", record.label, *record.seed) : record.label + ", " + record.row;
+}
+
 }  // namespace
 
 std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std::string& part) {
@@ -79,10 +84,6 @@ std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
 std::vector<ResultRow> drawn_rows(const std::vector<Record>& records) {
   auto rows = model_rows(records, "table");
   return rows.empty() ? single_rows(records) : rows;
-}
-
-std::string seed_label(const Record& record) {
-  return record.seed ? fmt::format("{}, seed {}", record.label, *record.seed) : record.label + ", " + record.row;
 }
 
 std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {

@@ -35,9 +35,6 @@ std::vector<ResultRow> single_rows(const std::vector<Record>& records);
 // What pictures show: the rows of the table, or all evaluated runs where there are none of these.
 std::vector<ResultRow> drawn_rows(const std::vector<Record>& records);
 
-// "ConvS5, seed 2": the label of one run among the seeds of a row.
-std::string seed_label(const Record& record);
-
 // The forecasts without a model beside the first of these.
 std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models);
 

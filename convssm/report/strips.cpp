@@ -68,6 +68,10 @@ io::Image enlarged(const io::Image& image, int64_t scale) {
   return out;
 }
 
+std::string strip_path(const Record& record, int64_t clip) {
+  return fmt::format("{}/samples/evaluate-strip-{}.png", record.folder, clip);
+}
+
 Strip read_strip(const Record& record, int64_t clip) {
   const std::string path = strip_path(record, clip);
   const io::Image image = io::read_png(path);
@@ -136,10 +140,6 @@ struct Sheet {
 };
 
 }  // namespace
-
-std::string strip_path(const Record& record, int64_t clip) {
-  return fmt::format("{}/samples/evaluate-strip-{}.png", record.folder, clip);
-}
 
 io::Image strips_image(const std::vector<const Record*>& records, int64_t clip) {
   const auto strips = read_strips(records, clip);

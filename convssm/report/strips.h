@@ -15,8 +15,6 @@ namespace convssm::report {
 // spaced from the first to the last, with a gap between tiles.
 constexpr int64_t strip_moments = 20, strip_gap = 2;
 
-std::string strip_path(const Record& record, int64_t clip);
-
 // Of the records that have a strip of this clip. Error(data) if none has, if a strip is not what its evaluation says, or
 // if the runs were evaluated on different clips.
 io::Image strips_image(const std::vector<const Record*>& records, int64_t clip);
