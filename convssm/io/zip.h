@@ -1,6 +1,8 @@
 // The ZIP container of .npz files: stored and deflated members, with ZIP64. Nothing is extracted to disk.
 // The directory is validated as a whole when the file is opened; a member is read as a stream whose checksum is
 // verified at its end. Format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
+// Not libzip: it pulls what it writes at the end, where forecasts come frame by frame; it does not say where a stored
+// member lies, which several threads read windows of; and it takes overlapping or cut members for good ones.
 #pragma once
 
 #include <memory>
