@@ -2,6 +2,7 @@
 
 #include <dnnl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/version.h>
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/version.h"
+#include "convssm/ops/device.h"
 
 namespace convssm::cli {
 namespace {
@@ -49,7 +51,8 @@ std::vector<Finding> examine_software() {
   return {{"Software", "convssm", kVersion, "", {}},
           {"Software", "compiler", compiler_text(), "", {}},
           {"Software", "libtorch", TORCH_VERSION, "", {}},
-          {"Software", "oneDNN", onednn_text(), "", {}}};
+          {"Software", "oneDNN", onednn_text(), "", {}},
+          {"Software", "devices", fmt::format("{}", fmt::join(ops::device_names(), ", ")), "", {}}};
 }
 
 void add_doctor(CLI::App& app) {

@@ -13,11 +13,13 @@
 #include "convssm/base/log.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
+#include "convssm/cli/device_option.h"
 #include "convssm/cli/evaluate_timing.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
+#include "convssm/ops/device.h"
 #include "convssm/report/report.h"
 #include "convssm/report/strips.h"
 #include "convssm/run/config.h"
@@ -62,8 +64,9 @@ void run_evaluate(const EvaluateCommand& command) {
   if (command.timing && !command.weights.empty()) {
     fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
   }
-  const run::LoadedModel loaded =
-      run::load_model(command.model, {command.step, model_changes(command.overrides), !command.without_average});
+  const run::LoadedModel loaded = run::load_model(
+      command.model,
+      {command.step, model_changes(command.overrides), !command.without_average, ops::parse_device(command.device)});
   const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = run::make_dataset(config);
@@ -117,6 +120,7 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--precision", options->precision, "float32, or int8: see docs/design.md")->capture_default_str();
   command->add_flag("--without-average", options->without_average,
                     "The weights as they were trained, where training kept a running average (train.ema)");
+  command->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
   command->add_flag("--timing", options->timing,
                     "Instead: forecasts at other frame rates than in training and with frames missing, by PSNR and "

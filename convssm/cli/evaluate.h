@@ -13,7 +13,7 @@ struct EvaluateCommand {
   std::string out;           // folder of metrics.json and pictures; empty: the run folder, for a model the current one
   int64_t step = -1;         // of the checkpoint; -1: the newest
   std::string weights = {};  // folder of trained weights of metrics; empty: the usual one
-  std::string engine = "plan", precision = "float32";
+  std::string engine = "plan", precision = "float32", device = "cpu";
   bool without_average = false;  // the weights as trained
   bool timing = false;           // other frame rates and missing frames instead of the horizon
 };

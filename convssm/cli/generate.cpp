@@ -11,11 +11,13 @@
 #include "convssm/base/log.h"
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
+#include "convssm/cli/device_option.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/state_file.h"
+#include "convssm/ops/device.h"
 #include "convssm/run/model_file.h"
 
 namespace convssm::cli {
@@ -152,7 +154,8 @@ class Group {
 
 void run_generate(const GenerateCommand& c) {
   check(c);
-  const run::LoadedModel loaded = run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average});
+  const run::LoadedModel loaded =
+      run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average, ops::parse_device(c.device)});
   const data::FrameFormat& format = loaded.recipe.frames;
   log_info("{} ({})", loaded.model->description(), loaded.path);
   const Start start = make_start(c, loaded);
@@ -212,6 +215,7 @@ void add_generate(CLI::App& app) {
   command->add_option("--engine", c->engine, "plan, or eager to compare")->group("");
   command->add_flag("--without-average", c->without_average,
                     "The weights as they were trained, where training kept a running average (train.ema)");
+  command->add_option("--device", c->device, kDeviceHelp)->capture_default_str();
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
   command->add_option("overrides", c->overrides, "model.core.window=N or model.core.recompute=true (Transformer)");
   command->add_flag("--force", c->force, "Replace an existing result");

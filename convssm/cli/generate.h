@@ -23,7 +23,7 @@ struct GenerateCommand {
   bool force = false;
   bool without_average = false;  // the weights as trained
   int64_t batch = 0;             // clips side by side; 0: all
-  std::string precision = "float32", engine = "plan";
+  std::string precision = "float32", engine = "plan", device = "cpu";
   std::vector<std::string> overrides;  // model.core.window=100
 };
 

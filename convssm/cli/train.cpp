@@ -7,9 +7,11 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/cli/device_option.h"
 #include "convssm/cli/exit_status.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
+#include "convssm/ops/device.h"
 #include "convssm/report/report.h"
 #include "convssm/run/training_run.h"
 
@@ -51,12 +53,14 @@ Config choose_config(const TrainCommand& command, const std::string& run) {
 }  // namespace
 
 int run_train(const TrainCommand& command) {
+  const at::Device device = ops::parse_device(command.device);
   std::string path = command.run;
   if (path.empty() && !command.config.empty()) path = "runs/" + fs::path(command.config).stem().string();
   if (path.empty()) fail(ErrorKind::usage, "give a config to train, or --run DIR --resume to go on with a run");
   const Config config = choose_config(command, path);
   run::RunFolder folder(path);
-  run::TrainingRun training(config, folder, command.resume, [&] { report::write_report(path); });
+  run::TrainingRun training(
+      config, folder, command.resume, [&] { report::write_report(path); }, device);
   log_info("run folder: {} (report.html shows it in a browser)", path);
   const StopRequest stop;
   if (training.run(stop) == train::Outcome::finished) {
@@ -74,6 +78,7 @@ void add_train(CLI::App& app) {
   command->add_option("overrides", options->overrides, "Single values of the config, as train.lr=1e-4");
   command->add_option("--run", options->run, "Run folder; by default runs/ and the name of the config");
   command->add_flag("--resume", options->resume, "Go on with the run in the folder, exactly where it was saved");
+  command->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
   command->footer(
       "Examples:\n  convssm train configs/mini/demo.yaml --run runs/demo\n"
       "  convssm train configs/mini/demo.yaml train.lr=5e-4 train.steps=2000\n"

@@ -12,6 +12,7 @@ struct TrainCommand {
   std::vector<std::string> overrides;  // train.lr=1e-4
   std::string run;                     // folder; empty: runs/ and the name of the config
   bool resume = false;
+  std::string device = "cpu";
 };
 
 void add_train(CLI::App& app);

@@ -24,16 +24,23 @@ void State::set(const std::string& name, at::Tensor value) {
   items_.emplace_back(name, std::move(value));
 }
 
+template <typename Change>
+State State::changed(const Change& change) const {
+  State result;
+  for (const auto& [key, value] : items_) result.items_.emplace_back(key, change(value));
+  return result;
+}
+
 State State::detach() const {
-  State copy;
-  for (const auto& [key, value] : items_) copy.set(key, value.detach());
-  return copy;
+  return changed([](const at::Tensor& x) { return x.detach(); });
 }
 
 State State::clone() const {
-  State copy;
-  for (const auto& [key, value] : items_) copy.set(key, value.clone());
-  return copy;
+  return changed([](const at::Tensor& x) { return x.clone(); });
+}
+
+State State::to(at::Device device) const {
+  return changed([&](const at::Tensor& x) { return x.to(device); });
 }
 
 }  // namespace convssm::cores

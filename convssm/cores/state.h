@@ -24,8 +24,12 @@ class State {
 
   State detach() const;  // the same values, cut from the graph
   State clone() const;   // values in memory of their own
+  State to(at::Device device) const;
 
  private:
+  template <typename Change>
+  State changed(const Change& change) const;
+
   Items items_;
 };
 

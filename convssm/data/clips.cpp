@@ -79,6 +79,10 @@ Clips rows_of(const Clips& clips, int64_t begin, int64_t end) {
   return changed(clips, [&](const at::Tensor& x) { return x.slice(0, begin, end); });
 }
 
+Clips to_device(const Clips& clips, at::Device device) {
+  return changed(clips, [&](const at::Tensor& x) { return x.to(device); });
+}
+
 Clips stack_rows(const std::vector<Clips>& batches) {
   ops::require("stack_rows", !batches.empty(), "there are no clips to join");
   const auto joined = [&](const auto& member_of) {

@@ -38,6 +38,9 @@ Clips stack_rows(const std::vector<Clips>& batches);
 // runs in threads of the loader, where a tensor operation would start a team of OpenMP threads for each of them.
 void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch);
 
+// The same on a device; nothing is copied if it is there.
+Clips to_device(const Clips& clips, at::Device device);
+
 // Each row `times` times: row b becomes rows b * times .. (b + 1) * times - 1.
 Clips repeat_rows(const Clips& clips, int64_t times);
 

@@ -126,7 +126,7 @@ at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {
     middle[c].fill_(channel.low);
     half[c].fill_(0.5 * (channel.high - channel.low));
   }
-  const at::Tensor x = (frames.to(at::kDouble) + 1) * half + middle;
+  const at::Tensor x = (frames.cpu().to(at::kDouble) + 1) * half + middle;
   const at::Tensor values = format.is_8_bit() ? x.round().clamp(0, 255).to(at::kByte) : x.to(at::kFloat);
   return values.movedim(-3, -1).contiguous();
 }

@@ -25,7 +25,7 @@ void paste(io::Image& canvas, const io::Image& tile, int64_t top, int64_t left) 
 io::Image picture(const at::Tensor& frame, int64_t scale) {
   ops::require_dims("picture", "frame", frame, 3, "[C,H,W]");
   const at::Tensor shown = frame.size(0) == 3 ? frame : frame.slice(0, 0, 1);
-  at::Tensor pixels = ((shown.to(at::kFloat).clamp(-1, 1) + 1) * 127.5f).round().to(at::kByte);
+  at::Tensor pixels = ((shown.cpu().to(at::kFloat).clamp(-1, 1) + 1) * 127.5f).round().to(at::kByte);
   pixels = pixels.repeat_interleave(scale, 1).repeat_interleave(scale, 2).permute({1, 2, 0}).contiguous();
   const auto* begin = pixels.data_ptr<uint8_t>();
   return {pixels.size(1), pixels.size(0), pixels.size(2), {begin, begin + pixels.numel()}};

@@ -83,7 +83,7 @@ class Forecasts {
     for (int64_t i = 0; i < clips.batch(); ++i) seeds.push_back(generate::future_seed(seed_, first + i, 0));
     predictor_->start(data::frames_of(clips, 0, K), seeds);
     const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, K) : clips.actions;
-    return generate::rollout(*predictor_, coming, clips.frames() - K);
+    return generate::rollout(*predictor_, coming, clips.frames() - K).cpu();
   }
 
   const char* engine() const { return predictor_ && predictor_->compiled() ? "plan" : "eager"; }

@@ -28,7 +28,8 @@ Kept gather_kept(const at::Tensor& video, const at::Tensor& kept) {
     const int64_t padding = longest - times.numel();
     const at::Tensor last = times.slice(0, times.numel() - 1);
     clips.push_back(video[b].index_select(0, at::cat({times, last.expand({padding})})));
-    const at::Tensor gaps = at::cat({at::ones({1}, at::kLong), at::diff(times), at::ones({padding}, at::kLong)});
+    const at::Tensor gaps =
+        at::cat({at::ones({1}, times.options()), at::diff(times), at::ones({padding}, times.options())});
     intervals.push_back(gaps.to(at::kDouble));
   }
   result.video = at::stack(clips);
@@ -51,7 +52,8 @@ at::Tensor skipping(const TimingJob& job, const at::Tensor& video, const Kept& k
 
 // A missing frame is the last one that was kept.
 at::Tensor holding(const TimingJob& job, const at::Tensor& video, const at::Tensor& kept) {
-  const at::Tensor times = at::arange(video.size(1)), last = std::get<0>(at::cummax(times * kept, 1));
+  const at::Tensor times = at::arange(video.size(1), kept.options().dtype(at::kLong)),
+                   last = std::get<0>(at::cummax(times * kept, 1));
   std::vector<at::Tensor> clips;
   for (int64_t b = 0; b < video.size(0); ++b) clips.push_back(video[b].index_select(0, last[b]));
   return job.model.forecasts({at::stack(clips)}, {});
@@ -96,10 +98,10 @@ bool add_dropped(TimingLines& lines, const TimingJob& job, const at::Tensor& vid
     for (int64_t b = 0; b < video.size(0); ++b) {
       masks.push_back(kept_frames(job.options.seed, first + b, kDropProbabilities[point], intervals));
     }
-    const at::Tensor kept = at::stack(masks);
+    const at::Tensor counted = at::stack(masks), kept = counted.to(video.device());
     const Kept gathered = gather_kept(seen, kept);
     const auto add = [&](size_t line, const at::Tensor& forecasts) {
-      lines.add(line, point, score_frames(job.metrics, truth, frames(forecasts)), kept.slice(1, warm));
+      lines.add(line, point, score_frames(job.metrics, truth, frames(forecasts)), counted.slice(1, warm));
     };
     add(0, skipping(job, seen, gathered, true));
     add(1, skipping(job, seen, gathered, false));

@@ -59,7 +59,7 @@ nlohmann::json finer_data(const nlohmann::json& data) {
 }
 
 void require_intervals(models::Model& model, const data::FrameFormat& frames) {
-  data::Clips clip{at::zeros({1, 1, frames.depth(), frames.height, frames.width})};
+  data::Clips clip{at::zeros({1, 1, frames.depth(), frames.height, frames.width}, models::device_of(model))};
   clip.timing.step_rescale = 0.5;
   models::Forecaster& forecaster = models::forecaster_of(model);
   try {
@@ -82,6 +82,7 @@ nlohmann::json study_timing(models::Model& model, const TimingClips& clips, cons
                                    {1, format.depth(), format.height, format.width, o.quantize});
   const auto total = static_cast<int64_t>(std::min<uint64_t>(o.samples, clips.trained->size(data::Split::test)));
   TimingLines rates = rate_lines(), dropped = dropped_lines();
+  const at::Device device = models::device_of(model);
   int64_t done = 0;
   while (done < total) {
     const int64_t count = std::min(o.batch, total - done);
@@ -93,7 +94,8 @@ nlohmann::json study_timing(models::Model& model, const TimingClips& clips, cons
     TimingLines more_rates = rate_lines(), more_dropped = dropped_lines();
     const data::Clips fine = data::read_clips(*clips.fine, data::Split::test, done, count, fine_frames(o.frames));
     const data::Clips whole = data::read_clips(*clips.trained, data::Split::test, done, count, o.frames + 1);
-    const bool go_on = add_rates(more_rates, job, fine.video) && add_dropped(more_dropped, job, whole.video, done);
+    const bool go_on = add_rates(more_rates, job, fine.video.to(device)) &&
+                       add_dropped(more_dropped, job, whole.video.to(device), done);
     if (!go_on && points < count * kTimingPoints) break;
     rates.append(more_rates);
     dropped.append(more_dropped);

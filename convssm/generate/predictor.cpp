@@ -13,10 +13,14 @@ std::unique_ptr<models::FrameEngine> make_engine(models::Forecaster& forecaster,
   at::NoGradGuard no_grad;
   ops::require("Predictor", options.batch > 0, "batch must be positive, got {}", options.batch);
   const bool int8 = options.precision == Precision::int8;
-  ops::require("Predictor", compiled || !int8,
-               "int8 needs a compiled model with a core that has a plan (convs5, convlstm, convgru); take float32");
+  ops::require(
+      "Predictor", compiled || !int8,
+      "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convlstm, convgru); take "
+      "float32");
   return compiled ? forecaster.compile({options.batch, int8}) : models::eager_engine(forecaster);
 }
+
+at::Tensor on(at::Device device, const at::Tensor& x) { return x.defined() ? x.to(device) : x; }
 
 }  // namespace
 
@@ -30,6 +34,7 @@ const char* name(Precision precision) { return precision == Precision::int8 ? "i
 
 Predictor::Predictor(models::Model& model, const PredictorOptions& options)
     : forecaster_(models::forecaster_of(model)),
+      device_(models::device_of(model)),
       options_(options),
       compiled_(options.compile && forecaster_.compiles()),
       engine_(make_engine(forecaster_, options, compiled_)) {}
@@ -43,7 +48,7 @@ void Predictor::start(const data::Clips& context, const models::Seeds& seeds) {
                options_.batch, context.batch());
   ops::require("Predictor", seeds.empty() || static_cast<int64_t>(seeds.size()) == options_.batch,
                "expected a seed for each of {} clips, got {}", options_.batch, seeds.size());
-  engine_->start(context, seeds);
+  engine_->start(data::to_device(context, device_), seeds);
 }
 
 void Predictor::start(const models::State& state) {
@@ -52,7 +57,7 @@ void Predictor::start(const models::State& state) {
   const int64_t clips = forecaster_.clips_in(state);
   ops::require("Predictor", clips == options_.batch, "the state must be of {} clips, the batch, got {}", options_.batch,
                clips);
-  engine_->load(state);
+  engine_->load(state.to(device_));
 }
 
 at::Tensor Predictor::next(const at::Tensor& frame, const at::Tensor& action) {
@@ -60,12 +65,13 @@ at::Tensor Predictor::next(const at::Tensor& frame, const at::Tensor& action) {
   ops::require_dims("Predictor", "frame", frame, 4, "[B,C,H,W]");
   ops::require("Predictor", frame.size(0) == options_.batch, "frame must be of {} clips, the batch, got {}",
                options_.batch, frame.size(0));
+  const at::Tensor here = frame.to(device_), coming = on(device_, action);
   if (engine_->empty()) {
-    engine_->start({frame.unsqueeze(1)}, {});
+    engine_->start({here.unsqueeze(1)}, {});
   } else {
-    engine_->observe(frame, data::masked_like(action));
+    engine_->observe(here, data::masked_like(coming));
   }
-  return engine_->next(action);
+  return engine_->next(coming);
 }
 
 at::Tensor Predictor::next() { return next_after({}); }
@@ -73,7 +79,7 @@ at::Tensor Predictor::next() { return next_after({}); }
 at::Tensor Predictor::next_after(const at::Tensor& action) {
   at::NoGradGuard no_grad;
   ops::require("Predictor", !engine_->empty(), "there is no frame to go on from; give one, or start() from a context");
-  return engine_->next(action);
+  return engine_->next(on(device_, action));
 }
 
 models::State Predictor::state() const {

@@ -4,8 +4,9 @@
 //   p.start({context});  for (...) frame = p.next();   // free-running: its own forecasts go in
 // Forecasters that compile (the pixel model with convs5, convlstm, convgru) run as a plan: parameters folded and packed at
 // construction, for int8 at the first start (later changes of the model are not seen), no graph, constant time and memory
-// per frame. Others run by Forecaster::next. The model must outlive its predictor. For one thread at a time; all threads
-// work on a frame.
+// per frame. Others run by Forecaster::next, as all do on another device than the CPU. Frames, actions and states may be
+// anywhere: they are taken to the device of the model, where the forecasts are. The model must outlive its predictor. For
+// one thread at a time; all threads work on a frame.
 #pragma once
 
 #include <memory>
@@ -55,6 +56,7 @@ class Predictor {
 
  private:
   models::Forecaster& forecaster_;
+  at::Device device_;
   PredictorOptions options_;
   bool compiled_;
   std::unique_ptr<models::FrameEngine> engine_;

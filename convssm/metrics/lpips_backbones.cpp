@@ -12,6 +12,7 @@
 #include "convssm/io/tensor.h"
 #include "convssm/metrics/lpips_kernels.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 
 namespace convssm::metrics {
 namespace {
@@ -96,7 +97,7 @@ std::span<const Step> steps(LpipsBackbone backbone) {
 
 // Our kernels have no gradients: they run where none is asked for.
 bool on_kernels(const at::Tensor& x) {
-  return !x.requires_grad() && x.device().is_cpu() && x.scalar_type() == at::kFloat;
+  return !x.requires_grad() && ops::takes_kernels(x) && x.scalar_type() == at::kFloat;
 }
 
 at::Tensor pooled(const at::Tensor& frames, int64_t kernel, bool ceil) {

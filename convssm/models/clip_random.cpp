@@ -19,7 +19,7 @@ at::Tensor draw(at::Tensor& position, at::IntArrayRef sizes, const Draw& number)
   std::vector<int64_t> shape{B};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
   at::Tensor values = at::empty(shape, at::kDouble);
-  const at::Tensor rows = position.contiguous();
+  const at::Tensor rows = position.cpu().contiguous();
   double* out = values.data_ptr<double>();
   const int64_t each = B > 0 ? values.numel() / B : 0;
   for (int64_t b = 0; b < B; ++b) {
@@ -27,8 +27,9 @@ at::Tensor draw(at::Tensor& position, at::IntArrayRef sizes, const Draw& number)
     Stream stream(static_cast<uint64_t>(row[0]), "future", static_cast<uint64_t>(row[1]));
     for (int64_t i = 0; i < each; ++i) *out++ = number(stream);
   }
-  position = rows + at::tensor({0, 1}, at::kLong);
-  return values;
+  const at::Device device = position.device();
+  position = (rows + at::tensor({0, 1}, at::kLong)).to(device);
+  return values.to(device);
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes) {
 }
 
 at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities) {
-  const at::Tensor u = draw_uniform(position, probabilities.sizes().slice(1, probabilities.dim() - 2));
+  const at::Tensor u =
+      draw_uniform(position, probabilities.sizes().slice(1, probabilities.dim() - 2)).to(probabilities.device());
   const at::Tensor below = probabilities.to(at::kDouble).cumsum(-1) <= u.unsqueeze(-1);
   return below.sum(-1).clamp_max(probabilities.size(-1) - 1);
 }

@@ -12,7 +12,7 @@ namespace convssm::models {
 // For `clips` clips; `seeds` has one for each or is empty (all 0).
 at::Tensor first_position(const Seeds& seeds, int64_t clips);
 
-// Uniform numbers in [0,1), float64 [B,sizes...]. `position` is replaced by the one after them.
+// Uniform numbers in [0,1), float64 [B,sizes...], where `position` is. `position` is replaced by the one after them.
 at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes);
 
 // Standard normal numbers, likewise.

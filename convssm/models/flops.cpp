@@ -11,7 +11,8 @@ namespace convssm::models {
 uint64_t flops_per_frame(Model& model, const data::FrameFormat& frames) {
   at::NoGradGuard no_grad;
   Forecaster& forecaster = forecaster_of(model);
-  const State state = forecaster.start({at::zeros({1, 2, frames.depth(), frames.height, frames.width})}, {});
+  const State state =
+      forecaster.start({at::zeros({1, 2, frames.depth(), frames.height, frames.width}, device_of(model))}, {});
   const ops::FlopMeter meter;
   forecaster.next(state, {});
   return meter.count();

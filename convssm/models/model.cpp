@@ -28,6 +28,12 @@ void Model::freeze(torch::nn::Module& part) {
   for (at::Tensor& parameter : part.parameters()) parameter.requires_grad_(false);
 }
 
+at::Device device_of(const torch::nn::Module& module) {
+  const std::vector<at::Tensor> parameters = module.parameters(), buffers = module.buffers();
+  if (!parameters.empty()) return parameters[0].device();
+  return buffers.empty() ? at::Device(at::kCPU) : buffers[0].device();
+}
+
 int64_t parameter_count(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& p : module.parameters()) count += p.numel();

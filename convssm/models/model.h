@@ -90,6 +90,9 @@ class Model : public torch::nn::Module {
   std::vector<std::shared_ptr<torch::nn::Module>> frozen_;
 };
 
+// Where the parameters are, and with them everything that the model computes.
+at::Device device_of(const torch::nn::Module& module);
+
 // The number of values that are learned.
 int64_t parameter_count(const torch::nn::Module& module);
 

@@ -4,15 +4,14 @@
 #include "convssm/nn/recompute.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 
 namespace convssm::nn {
 namespace {
@@ -22,34 +21,27 @@ using torch::autograd::variable_list;
 
 thread_local bool active = false;
 
-at::Tensor random_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard lock(generator.mutex());
-  return generator.get_state();
-}
-
-// Random numbers from `state` on, until it ends.
+// Random numbers of a device from `states` on, until it ends.
 class RandomScope {
  public:
-  explicit RandomScope(const at::Tensor& state) : before_(random_state()) { set(state); }
-  ~RandomScope() { set(before_); }
+  RandomScope(at::Device device, const Tensors& states) : device_(device), before_(ops::generator_states(device)) {
+    ops::set_generator_states(device, states);
+  }
+  ~RandomScope() { ops::set_generator_states(device_, before_); }
   RandomScope(const RandomScope&) = delete;
   RandomScope& operator=(const RandomScope&) = delete;
 
  private:
-  static void set(const at::Tensor& state) {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::lock_guard lock(generator.mutex());
-    generator.set_state(state);
-  }
-  at::Tensor before_;
+  at::Device device_;
+  Tensors before_;
 };
 
 // What a part needs to be run again, beside its inputs.
 struct Part : torch::CustomClassHolder {
   std::function<Tensors(const Tensors&)> f;
   std::vector<bool> given;  // which inputs are defined
-  at::Tensor random;
+  at::Device device = at::kCPU;
+  Tensors random;  // states of the generators before the first run
 
   Tensors run(const Tensors& defined) const {
     Tensors inputs(given.size());
@@ -74,7 +66,8 @@ Tensors as_leaves(const variable_list& variables, size_t count) {
 // `values`: the defined inputs, then the parameters, which f finds in its module.
 struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
   static variable_list forward(AutogradContext* ctx, const c10::intrusive_ptr<Part>& part, at::TensorList values) {
-    part->random = random_state();
+    part->device = values[0].device();
+    part->random = ops::generator_states(part->device);
     const RecomputeScope plain(false);
     variable_list outputs = part->run(values.slice(0, part->defined_count()).vec());
     ctx->set_materialize_grads(false);
@@ -91,7 +84,7 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
     variable_list roots, seeds;
     at::AutoGradMode with_gradients(true);
     {
-      const RandomScope random(part->random);
+      const RandomScope random(part->device, part->random);
       const RecomputeScope plain(false);
       const Tensors outputs = part->run(inputs);
       for (size_t i = 0; i < outputs.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "convssm/ops/activation_kernels.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
 
 namespace convssm::ops {

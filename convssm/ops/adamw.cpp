@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 
 namespace convssm::ops {
 namespace {
@@ -65,6 +66,7 @@ void adamw_(at::Tensor& p, const at::Tensor& g, at::Tensor& m, at::Tensor& v, co
   check(p, m, "m");
   check(p, v, "v");
   require("adamw", step.updates > 0, "updates must be positive, got {}", step.updates);
+  if (!has_kernels(p)) return adamw_plain_(p, g, m, v, step, scale);
   AT_DISPATCH_FLOATING_TYPES(p.scalar_type(), "adamw", [&] {
     auto *pp = p.data_ptr<scalar_t>(), *pm = m.data_ptr<scalar_t>(), *pv = v.data_ptr<scalar_t>();
     const auto* pg = g.data_ptr<scalar_t>();
@@ -85,6 +87,7 @@ void adamw_plain_(at::Tensor& p, const at::Tensor& g, at::Tensor& m, at::Tensor&
 }
 
 double square_sum(const at::Tensor& x) {
+  if (!has_kernels(x)) return x.detach().to(at::kDouble).square().sum().item<double>();
   const at::Tensor values = x.contiguous();
   double total = 0;
   AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "square_sum", [&] {

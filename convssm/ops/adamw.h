@@ -14,7 +14,7 @@ struct AdamWStep {
   int64_t updates = 1;  // t, this one included
 };
 
-// Changes p, m and v. All contiguous, of one shape and type; `scale` multiplies the gradient g before it is used.
+// Changes p, m and v. All contiguous, of one shape, type and device; `scale` multiplies the gradient g before it is used.
 void adamw_(at::Tensor& p, const at::Tensor& g, at::Tensor& m, at::Tensor& v, const AdamWStep& step, double scale = 1);
 
 // The same in plain tensor operations: the reference.

@@ -10,6 +10,7 @@
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv_algorithm.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/flop_meter.h"
 #include "convssm/ops/winograd_conv2d.h"
 
@@ -23,7 +24,7 @@ int64_t total_padding(int64_t size, int64_t kernel, int64_t stride) {
 
 bool by_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
   const bool shape = weight.size(2) == 3 && weight.size(3) == 3 && stride == 1;
-  if (!shape || x.scalar_type() != at::kFloat || !x.device().is_cpu()) return false;
+  if (!shape || x.scalar_type() != at::kFloat || !takes_kernels(x)) return false;
   return chooses_winograd({x.size(0), x.size(2), x.size(3), x.size(1), weight.size(0)});
 }
 

@@ -9,10 +9,6 @@
 
 namespace convssm::ops {
 
-bool has_kernels(const at::Tensor& x) {
-  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
-}
-
 bool gradients_wanted(std::initializer_list<at::Tensor> inputs) {
   const auto wants = [](const at::Tensor& x) { return x.requires_grad(); };
   return at::GradMode::is_enabled() && std::any_of(inputs.begin(), inputs.end(), wants);

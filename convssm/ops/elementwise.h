@@ -9,9 +9,6 @@
 
 namespace convssm::ops {
 
-// Whether our kernels take this tensor: float32 or float64 on the CPU.
-bool has_kernels(const at::Tensor& x);
-
 // Whether an operation on these will be differentiated. Asked before Function::apply, which turns gradients off.
 bool gradients_wanted(std::initializer_list<at::Tensor> inputs);
 

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
 #include "convssm/ops/norm.h"
 #include "convssm/ops/norm_kernels.h"

@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
 #include "convssm/ops/lstm_gates_kernels.h"
 

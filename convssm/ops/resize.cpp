@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
 
 namespace convssm::ops {

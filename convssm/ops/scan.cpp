@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ops/scan_problem.h"
 
 namespace convssm::ops {
@@ -62,7 +63,7 @@ ScanProblem check_problem(const at::Tensor& a, const at::Tensor& b, const at::Te
 }
 
 bool uses_kernels(ScanAlgorithm algorithm, const at::Tensor& b) {
-  if (algorithm == ScanAlgorithm::automatic) return b.device().is_cpu();
+  if (algorithm == ScanAlgorithm::automatic) return takes_kernels(b);
   return algorithm == ScanAlgorithm::lanes || algorithm == ScanAlgorithm::chunked;
 }
 

@@ -124,6 +124,7 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   loaded.recipe.model.merge_patch(options.changes);
   loaded.model = models::make_model(loaded.recipe.model, loaded.recipe.frames);
   load_arrays(*loaded.model, file, options.averaged);
+  loaded.model->to(options.device);
   loaded.model->eval();
   loaded.checksum = io::file_checksum(loaded.path);
   return loaded;

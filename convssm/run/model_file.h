@@ -34,6 +34,7 @@ struct LoadOptions {
   int64_t step = -1;                                  // the checkpoint of this step; -1: the newest
   nlohmann::json changes = nlohmann::json::object();  // to the `model` section: see ModelInfo::changeable
   bool averaged = true;                               // the averaged weights, if training kept an average
+  at::Device device = at::kCPU;
 };
 
 struct LoadedModel {

@@ -23,7 +23,8 @@ void check_ranges(const io::SafetensorsFile& file, const data::FrameFormat& now)
 
 }  // namespace
 
-TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh)
+TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh,
+                         at::Device device)
     : dataset_(make_dataset(config)) {
   if (folder.has_checkpoints() && !resume) {
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
@@ -31,6 +32,7 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   const uint64_t program = current_rss();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   model_ = make_model(config, dataset_->format());
+  model_->to(device);
   recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
   trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);
   if (folder.has_checkpoints()) load(folder.path("checkpoints"));

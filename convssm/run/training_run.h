@@ -18,7 +18,8 @@ class TrainingRun {
  public:
   // Says what was found and what memory a step will take. Error(usage) if the folder holds a run and `resume` is false.
   // `refresh` is called when the folder has news, at most every few seconds.
-  TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh = {});
+  TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh = {},
+              at::Device device = at::kCPU);
 
   // To the last step or until `stop` is asked; saved before it returns.
   train::Outcome run(const StopRequest& stop) { return trainer_->run(stop); }

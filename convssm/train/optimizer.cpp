@@ -23,7 +23,7 @@ at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, c
     fail(ErrorKind::data, "the tensor '{}' has shape {}, this model needs {}: it is of another model", name,
          ops::shape_text(found.sizes()), ops::shape_text(like.sizes()));
   }
-  return found.clone();
+  return found.to(like.device(), false, true);
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ int64_t plan_step(const TrainOptions& options, models::Model& model, const data:
   const std::string obstacle = model.obstacle_to_chunks();
   if (o.chunk_frames > 0 && !obstacle.empty())
     fail(ErrorKind::usage, "[train] chunk_frames cannot be used with this model: {}", obstacle);
+  const at::Device device = models::device_of(model);
+  if (!device.is_cpu()) {
+    const int64_t chunk = o.chunk_frames == kAutomatic ? std::max<int64_t>(before, 0) : o.chunk_frames;
+    log_info(
+        "memory: not estimated on {}; {}. If it does not suffice, set train.chunk_frames, train.accumulate or "
+        "train.recompute",
+        device.str(), chunk > 0 ? fmt::format("clips are run in chunks of {} frames", chunk) : "clips are run whole");
+    return chunk;
+  }
   const data::Clips clip = dataset.clip(data::Split::train, 0, std::min<int64_t>(8, o.frames));
   MemoryEstimate estimate = estimate_memory(model, clip, o.recompute);
   estimate.program = program;

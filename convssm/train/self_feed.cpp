@@ -17,6 +17,7 @@ at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& cl
   for (int64_t b = 0; b < B; ++b) {
     for (int64_t t = 1; t < T; ++t) chosen[b][t][0][0][0] = stream.uniform() < probability;
   }
+  own = own.to(video.device());
   const at::Tensor coming = actions.defined() ? actions.slice(1, 1) : actions;
   at::Tensor inputs = video;
   for (int64_t pass = 0; pass < passes; ++pass) {

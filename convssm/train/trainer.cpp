@@ -3,16 +3,15 @@
 #include "convssm/train/trainer.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/base/random.h"
 #include "convssm/data/loader.h"
+#include "convssm/ops/device.h"
 #include "convssm/train/preflight.h"
 #include "convssm/train/self_feed.h"
 
@@ -24,13 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kBadStepsAllowed = 5;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Everything that libtorch draws (dropout) depends on the stream alone.
-void seed_libtorch(const Stream& stream) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed(stream.split("libtorch").next());
-}
 
 // With probability `rate` a clip loses its actions: all become the masked one.
 at::Tensor drop_actions(const at::Tensor& actions, double rate, uint64_t seed, int64_t step) {
@@ -118,7 +110,7 @@ Outcome Trainer::run(const StopRequest& stop) {
     while (step_ < o.steps && !stop.asked()) {
       data::Clips clips = loader.next().clips;
       clips.actions = drop_actions(clips.actions, o.action_dropout, seed_, step_);
-      train_step(clips);
+      train_step(data::to_device(clips, models::device_of(model_)));
       observer_.progress(step_, fmt::format("loss {:.4f}", last_loss_));
       after_step(stop);
     }
@@ -160,7 +152,8 @@ std::string Trainer::play(size_t player, const data::Clips& clips) {
   const models::LossContext context{optimizer.player(), step_, options_.steps,
                                     Stream(seed_, "loss", static_cast<uint64_t>(step_)).split(optimizer.player())};
   const OnlyLearner only(model_, players_[player]);
-  seed_libtorch(context.random);
+  // Everything that libtorch draws (dropout) depends on the stream alone.
+  ops::seed_generators(models::device_of(model_), context.random.split("libtorch").next());
   optimizer.clear_gradients();
   const LossValues values = batch_gradients(clips, context);
   if (player == 0) last_loss_ = values.loss;

@@ -1,4 +1,5 @@
-// The training loop. It is given everything: a model, a dataset, options, an observer. Batches and every random choice come
+// The training loop. It is given everything: a model on the device it is to be trained on, a dataset, options, an observer.
+// Batches and every random choice come
 // from streams named by seed and step, so a training that was stopped and resumed ends with the same bits as one that was
 // not.
 //   TrainObserver nobody;

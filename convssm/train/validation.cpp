@@ -48,7 +48,7 @@ std::optional<Validation> validate(models::Model& model, const data::Dataset& da
   const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::valid)));
   const data::Clips clips = data::read_clips(dataset, data::Split::valid, 0, count, context + frames);
   const at::Tensor known = clips.video.slice(1, 0, context);
-  const at::Tensor future = shown_by(model, clips, context, each);
+  const at::Tensor future = shown_by(model, data::to_device(clips, models::device_of(model)), context, each).cpu();
   if (future.size(1) < frames) return std::nullopt;
 
   Validation result;

@@ -14,7 +14,7 @@ namespace convssm {
 
 class ScratchFolder {
  public:
-  ScratchFolder() : path_(testing::TempDir() + "convssm-XXXXXX") {
+  ScratchFolder() : path_(::testing::TempDir() + "convssm-XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create " + path_);
   }
   ~ScratchFolder() {

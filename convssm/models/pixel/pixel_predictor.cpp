@@ -11,6 +11,7 @@
 #include "convssm/models/pixel/plan_engine.h"
 #include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 #include "convssm/ssm/initializers.h"
 
 namespace convssm::models {
@@ -249,6 +250,10 @@ Forecast PixelPredictorImpl::next(const State& state, const at::Tensor& action) 
 
 int64_t PixelPredictorImpl::clips_in(const State& state) const {
   return pixel::waiting_frame(state, options_.channels, options_.height, options_.width).size(0);
+}
+
+bool PixelPredictorImpl::compiles() const {
+  return core_->has_plan() && options_.action_values == 0 && ops::takes_kernels(parameters()[0]);
 }
 
 std::unique_ptr<FrameEngine> PixelPredictorImpl::compile(const EngineOptions& options) {

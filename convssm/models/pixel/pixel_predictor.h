@@ -47,7 +47,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;
   int64_t clips_in(const State& state) const override;
-  bool compiles() const override { return core_->has_plan() && options_.action_values == 0; }
+  bool compiles() const override;  // a plan is made of kernels, which run on the CPU
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   // Describes next() to a plan (nn/frame_plan.h). Its doors: `frame` [B,C,H,W] goes in, `next` [B,C,H,W] comes out,
