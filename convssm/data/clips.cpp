@@ -43,6 +43,13 @@ at::Tensor empty_rows(const at::Tensor& row, int64_t rows) {
   return at::empty(sizes, row.options());
 }
 
+// One batch runs at one rate.
+void check_rescale(const char* operation, size_t index, const Clips& clips, const Clips& first) {
+  ops::require(operation, clips.timing.step_rescale == first.timing.step_rescale,
+               "clip {} has a step_rescale of {}, the first of its batch {}", index, clips.timing.step_rescale,
+               first.timing.step_rescale);
+}
+
 void check_member(const char* operation, const char* name, const at::Tensor& member, at::IntArrayRef sizes) {
   if (member.defined()) ops::require_shape(operation, name, member, sizes);
 }
@@ -99,6 +106,7 @@ Clips stack_rows(const std::vector<Clips>& batches) {
   result.timing.step_rescale = batches[0].timing.step_rescale;
   for (const auto& [name, m] : kMembers) result.*m = joined([m = m](const Clips& c) { return c.*m; });
   for (const auto& [name, m] : kTimes) result.timing.*m = joined([m = m](const Clips& c) { return c.timing.*m; });
+  for (size_t i = 1; i < batches.size(); ++i) check_rescale("stack_rows", i, batches[i], result);
   return result;
 }
 
@@ -121,6 +129,7 @@ void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch) {
                 plain.nbytes());
   };
   if (at == 0) batch.timing.step_rescale = row.timing.step_rescale;
+  check_rescale("put_row", static_cast<size_t>(at), row, batch);
   for (const auto& [name, member] : kMembers) put(name, row.*member, batch.*member);
   for (const auto& [name, member] : kTimes) put(name, row.timing.*member, batch.timing.*member);
 }

@@ -108,6 +108,14 @@ TEST(Clips, EveryMemberOfARowIsABatchOfOne) {
   refuse([](Clips& c) { c.timing.resets = at::zeros({}, at::kBool); }, {"resets", "[]"});
 }
 
+TEST(Clips, RowsOfOneBatchHaveOneStepRescale) {
+  Clips slow = full(1, 3), fast = full(1, 3), batch;
+  fast.timing.step_rescale = 0.25;
+  put_row(slow, 0, 2, batch);
+  expect_error([&] { put_row(fast, 1, 2, batch); }, {"put_row", "clip 1", "step_rescale", "0.25", "0.5"});
+  expect_error([&] { stack_rows({slow, fast}); }, {"stack_rows", "step_rescale", "0.25", "0.5"});
+}
+
 TEST(Clips, RowsAreRepeated) {
   const Clips clips = full(2, 3), twice = repeat_rows(clips, 2);
   EXPECT_EQ(twice.batch(), 4);
