@@ -43,10 +43,6 @@ bool is_whole(io::DType dtype) {
          dtype == io::DType::u8;
 }
 
-bool is_float(io::DType dtype) {
-  return dtype == io::DType::f16 || dtype == io::DType::bf16 || dtype == io::DType::f32 || dtype == io::DType::f64;
-}
-
 void describe_actions(RecordingInfo& info) {
   const io::ArrayInfo found = io::ArrayFile(info.path, "actions").info();
   std::vector<int64_t> expected{info.frames};
@@ -54,7 +50,7 @@ void describe_actions(RecordingInfo& info) {
   info.has_actions = true;
   if (is_whole(found.dtype) && found.shape == expected) return;
   const bool one_more = found.shape.size() == expected.size() + 1;
-  if (is_float(found.dtype) && one_more &&
+  if (io::is_float(found.dtype) && one_more &&
       std::ranges::equal(expected, std::span(found.shape).first(expected.size())) && found.shape.back() > 0) {
     info.action_values = found.shape.back();
     return;

@@ -29,10 +29,6 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   return found;
 }
 
-bool is_float(io::DType dtype) {
-  return dtype == io::DType::f16 || dtype == io::DType::bf16 || dtype == io::DType::f32 || dtype == io::DType::f64;
-}
-
 FoundRange find_range(const std::vector<RecordingInfo>& files) {
   const io::DType dtype = files[0].dtype;
   const auto other = std::ranges::find_if(files, [&](const RecordingInfo& file) { return file.dtype != dtype; });
@@ -73,7 +69,7 @@ FoundRange usual_range(io::DType dtype, const Extremes& found) {
   if (dtype == io::DType::u8) return {0, 255, "u8"};
   if (dtype == io::DType::bool8) return {0, 1, "bool"};
   const std::string span = fmt::format("the {} values lie in {} to {}", io::dtype_name(dtype), found.low, found.high);
-  if (is_float(dtype)) {
+  if (io::is_float(dtype)) {
     if (found.low >= 0 && found.high <= 1) return {0, 1, span};
     if (found.low >= -1 && found.high <= 1) return {-1, 1, span};
   } else if (found.low >= 0 && found.high <= 255) {
