@@ -20,9 +20,9 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
   std::promise<io::Array> promise;
   std::shared_future<io::Array> future;
   bool found = true;
+  const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
   {
     const std::lock_guard lock(mutex_);
-    const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
     const auto entry = std::ranges::find_if(entries_, same);
     if (entry != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, entry);
@@ -40,6 +40,10 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
   try {
     promise.set_value(load());
   } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);  // whoever asks later tries again
+      std::erase_if(entries_, same);
+    }
     promise.set_exception(std::current_exception());
   }
   return future.get();

@@ -51,5 +51,14 @@ TEST(ArrayCache, AFileThatBecameShorterIsRefused) {
   EXPECT_EQ(cache.read(folder.path("x"), "a", 2, 2).values<uint8_t>()[1], 4);
 }
 
+TEST(ArrayCache, AFailedLoadIsTriedAgain) {
+  ArrayCache cache(100);
+  const auto broken = []() -> io::Array { fail(ErrorKind::io, "the disk is away"); };
+  convssm::testing::expect_error([&] { cache.whole("x", "a", 4, broken); }, {"the disk is away"});
+  EXPECT_EQ(cache.bytes(), 0u);
+  const auto good = [] { return io::make_array<uint8_t>({4}, {1, 2, 3, 4}); };
+  EXPECT_EQ(cache.whole("x", "a", 4, good).values<uint8_t>()[3], 4);
+}
+
 }  // namespace
 }  // namespace convssm::data
