@@ -1,5 +1,6 @@
 // Random access opens the file for each read: a folder has more files than a process may have open. In order, one stream
-// reads the array from its first element to its last, so that a compressed one never stands in memory whole.
+// reads a compressed array from its first element to its last, so that it never stands in memory whole; others are read
+// at random all the same, because what is left out costs nothing there.
 #include "convssm/data/array_recording.h"
 
 #include <algorithm>
@@ -127,7 +128,9 @@ class ArrayInOrder : public ArrayRecording {
 std::unique_ptr<Recording> open_array_recording(const std::string& path, const RecordingOptions& options) {
   RecordingInfo info = describe(path, options);
   auto cache = options.cache ? options.cache : std::make_shared<ArrayCache>(0);
-  if (options.access == Access::in_order) return std::make_unique<ArrayInOrder>(std::move(info), std::move(cache));
+  if (options.access == Access::in_order && io::ArrayFile(path, info.key).whole_only()) {
+    return std::make_unique<ArrayInOrder>(std::move(info), std::move(cache));
+  }
   return std::make_unique<ArrayRecording>(std::move(info), std::move(cache));
 }
 
