@@ -42,7 +42,7 @@ class Animation : public Recording {
 std::unique_ptr<Recording> open(const std::string& path, const RecordingOptions& o, const char* kind) {
   const io::Array frames = io::read_animation(path);
   const std::vector<int64_t>& shape = frames.shape();
-  RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = kind};
+  RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = kind, .always_bytes = true};
   info.shape = shape, info.layout = {"THWC", "rows of pixels, as all animations and pictures"};
   info.frames = shape[0], info.height = shape[1], info.width = shape[2], info.channels = shape[3];
   return std::make_unique<Animation>(std::move(info), frames, o.access == Access::random ? o.cache : nullptr);

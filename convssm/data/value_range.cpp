@@ -50,10 +50,8 @@ void check_count(const char* option, size_t found, bool one, size_t channels) {
 }  // namespace
 
 std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
-  const auto recording = open_recording(info.path, {.key = info.key,
-                                                    .layout = info.kind == "array" ? info.layout.letters : "",
-                                                    .access = Access::in_order,
-                                                    .actions = false});
+  const auto recording = open_recording(
+      info.path, {.key = info.key, .layout = info.layout.letters, .access = Access::in_order, .actions = false});
   const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
   for (int64_t clip = 0; clip < info.clips; ++clip) {

@@ -96,13 +96,18 @@ TEST_F(Recordings, TellWhatTheyAre) {
   EXPECT_EQ(array.shape, (std::vector<int64_t>{2, 3, 6, 6, 1}));
   EXPECT_TRUE(array.has_actions);
   EXPECT_EQ(array.action_values, 4);
+  EXPECT_FALSE(array.always_bytes) << "u8 by choice";
   EXPECT_FALSE(open_recording(folder.path("a.npz"), {.actions = false})->info().has_actions);
   io::write_png(folder.path("p.png"), {4, 3, 3, std::vector<uint8_t>(36, 7)});
   const auto picture = open_recording(folder.path("p.png"));
   EXPECT_EQ(picture->info().kind, "picture");
+  EXPECT_TRUE(picture->info().always_bytes);
   EXPECT_EQ(picture->info().frames, 1);
   EXPECT_EQ(picture->info().channels, 3);
   EXPECT_FALSE(picture->read_actions().defined());
+  EXPECT_TRUE(holds_arrays("a.npz"));
+  EXPECT_FALSE(holds_arrays("p.png"));
+  EXPECT_FALSE(holds_arrays("p.txt"));
   EXPECT_EQ(count_clips(folder.path("a.npz"), {}), 2);
   EXPECT_EQ(count_clips(folder.path("p.png"), {}), 1);
 }
