@@ -92,6 +92,10 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::
     found.reason = range.reason;
     return found;
   }
+  const auto bytes = std::ranges::find_if(files, &RecordingInfo::always_bytes);
+  if (bytes != files.end()) {
+    fail(ErrorKind::usage, "[folder] '{}' is always read as 0 to 255; leave low and high out", bytes->path);
+  }
   for (size_t c = 0; c < C; ++c) {
     Channel& channel = found.channels[c];
     channel.low = low[low.size() == 1 ? 0 : c], channel.high = high[high.size() == 1 ? 0 : c];
