@@ -40,7 +40,7 @@ Context read_context(const std::string& path, const data::FrameFormat& format, c
 
   const int64_t K = o.frames > 0 ? o.frames : info.frames, first = std::max<int64_t>(o.clip, 0);
   const int64_t N = o.clip < 0 ? info.clips : 1;
-  data::PixelRanges ranges{format.channels};
+  data::PixelRanges ranges{format.channels, format.clamp};
   if (info.always_bytes) ranges.channels.assign(format.channels.size(), data::Channel{});
   Context context;
   context.clips.video = at::empty({N, K, info.channels, info.height, info.width}, at::kFloat);

@@ -147,6 +147,7 @@ TEST_F(FolderTest, RangesOfValues) {
   const auto clamped =
       open({{"low", 200}, {"high", 400}, {"clamp", true}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
   EXPECT_EQ(clamped->clip(Split::train, 0, 2).video[0].max().item<float>(), 1.0f);
+  EXPECT_EQ(clamped->format().to_json()["clamp"], true) << "for contexts of the model";
 }
 
 TEST_F(FolderTest, ChannelsHaveRangesAndNamesOfTheirOwn) {
