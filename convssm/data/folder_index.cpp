@@ -71,12 +71,7 @@ void find_actions(FolderIndex& index) {
     return;
   }
   for (const auto& file : index.files) {
-    const auto [low, high] = at::aminmax(file->read_actions());
-    if (low.item<int64_t>() < 0) {
-      fail(ErrorKind::data, "[folder] '{}': actions must be 0 or more, found {}", file->info().path,
-           low.item<int64_t>());
-    }
-    index.actions.count = std::max(index.actions.count, high.item<int64_t>() + 1);
+    index.actions.count = std::max(index.actions.count, file->read_actions().max().item<int64_t>() + 1);
   }
   index.notes.push_back(fmt::format("{} different actions", index.actions.count));
 }
