@@ -1,7 +1,7 @@
 // folder: recordings of your own, in files of any kind of recording_files.h (.npy, .npz, .gif, .mp4, ...), of one clip or
 // many each, found in sorted order below a folder.
 // Sub-folders train/, valid/ and test/ are the splits; what is missing of them is taken from the training clips, as
-// convssm/data/folder_split.h tells.
+// convssm/data/folder_split.h tells. valid/ or test/ without train/ is an error.
 // convssm/data/clip_layout.h tells how dimensions are told apart; summary() says what was found and why.
 #pragma once
 

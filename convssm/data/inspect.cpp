@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/data/folder_index.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
@@ -110,6 +111,7 @@ void inspect_files(Inspection& found, const std::string& key, const std::string&
     found.problem = "pixels that are NaN or infinite are refused in training; clean the files";
   }
   found.yaml = folder_yaml(found, key, layout);
+  check_splits(found.path);
 }
 
 // Bytes as they are. Other values by what was found: three channels together, because they are colours, others each

@@ -90,6 +90,17 @@ TEST_F(FolderErrors, WrongActions) {
   expect_refused({"all of one kind", "a.npz", "b.npz", "2 numbers per frame"});
 }
 
+TEST_F(FolderErrors, SplitsWithoutTraining) {
+  for (const char* other : {"valid", "test"}) {
+    std::filesystem::remove_all(folder.path());
+    npy(std::string(other) + "/a.npy", numbers({3, 8, 8}));
+    npy("more/b.npy", numbers({3, 8, 8}));
+    expect_refused({std::string(other) + "/", "no train/", "move the training clips to train/"});
+    npy("train/c.npy", numbers({3, 8, 8}));
+    EXPECT_EQ(open()->size(parse_split(other)), 1u);
+  }
+}
+
 TEST_F(FolderErrors, RangesOfAnimations) {
   const auto video = io::open_video(folder.path("a.gif"), {.frames = 3, .width = 8, .height = 8, .channels = 1});
   const std::vector<uint8_t> frame(64, 9);
