@@ -38,7 +38,8 @@ class Predictor {
   Predictor(Predictor&&) noexcept;
 
   // Takes in a context of K frames; what was before is forgotten. next() then gives frame K. `seeds`: one for each clip,
-  // for models that draw; a future is a function of its context, actions and seed.
+  // for models that draw; a future is a function of its context, actions and seed. A compiled engine refuses a context
+  // with timing.
   void start(const data::Clips& context, const models::Seeds& seeds = {});
 
   // Goes on from a state of the model or of another predictor.

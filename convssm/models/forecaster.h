@@ -46,7 +46,8 @@ class Forecaster {
  public:
   virtual ~Forecaster() = default;
 
-  // Takes in context clips of at least one frame. next() then gives the frame after them.
+  // Takes in context clips of at least one frame. next() then gives the frame after them. Models of continuous time
+  // read clips.timing; step_rescale holds for what follows too, at intervals of 1.
   virtual State start(const Clips& context, const Seeds& seeds) = 0;
 
   // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
