@@ -164,6 +164,21 @@ TEST(Predictor, AStateGoesBetweenPredictorAndModel) {
   expect_error([&] { second.start(models::State()); }, {"empty"});
 }
 
+TEST(Predictor, AStateOfOneFrameIsEnough) {
+  const Kind kind{kConvS5};
+  const auto model = make(kind);
+  torch::NoGradGuard no_grad;
+  models::Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor video = clips(kind, 1, 4);
+  const models::State state = forecaster.start({video.slice(1, 0, 1)}, {});
+  Predictor predictor(*model);
+  ASSERT_TRUE(predictor.compiled());
+  predictor.start({video});  // leaves states behind
+  predictor.next();
+  predictor.start(state);
+  EXPECT_LT(distance(predictor.next(), forecaster.next(state, {}).frame), 1e-5);
+}
+
 TEST(Predictor, OnlyTheEagerEngineTakesTimes) {
   const Kind kind{kConvS5};
   const auto model = make(kind);

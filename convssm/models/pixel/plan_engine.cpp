@@ -44,7 +44,10 @@ class PlanEngine : public FrameEngine {
     const PixelOptions& o = model_.options();
     const at::Tensor frame = waiting_frame(state, o.channels, o.height, o.width);
     refuse_times(waiting_timing(state, frame.size(0)));
-    for (const std::string& name : plan_->states()) write(door(name), name, state.get(name));
+    const bool begins = core_state(state).empty();  // of one frame, which waits
+    for (const std::string& name : plan_->states()) {
+      begins ? door(name).zero_() : write(door(name), name, state.get(name));
+    }
     replace(frame);
     forecast_waits_ = forecast_waits(state);
     if (watching_) calibrate();
