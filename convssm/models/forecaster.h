@@ -2,6 +2,7 @@
 // Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
 // batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
 // The state is a value of named tensors; nobody but the forecaster knows the names inside.
+// One forecaster is for one thread at a time; states may go anywhere.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -42,6 +43,7 @@ class FrameEngine {
   virtual at::Tensor next(const at::Tensor& action) = 0;  // in memory of its own
 };
 
+// start(), next() and observe() run without gradients: a loop over frames keeps no graph.
 class Forecaster {
  public:
   virtual ~Forecaster() = default;

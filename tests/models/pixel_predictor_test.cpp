@@ -247,6 +247,21 @@ TEST(PixelPredictor, AStateOfAnotherBatchsTimesIsRefused) {
   expect_error([&] { forecaster.next(state, {}); }, {"step_rescale", "[1]", "[2]"});
 }
 
+TEST(PixelPredictor, ForecastingKeepsNoGraph) {
+  const auto model = small_model(kSmallCore);
+  Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor video = randn({2, 3, 1, 7, 9}, 5).tanh();
+  State state = forecaster.start({video}, {});
+  const auto expect_none = [](const State& found) {
+    for (const auto& [name, value] : found.items()) EXPECT_FALSE(value.requires_grad()) << name;
+  };
+  expect_none(state);
+  expect_none(forecaster.observe(state, video.select(1, 0), {}));
+  const Forecast next = forecaster.next(state, {});
+  EXPECT_FALSE(next.frame.requires_grad());
+  expect_none(next.state);
+}
+
 TEST(PixelPredictor, TheLossKnowsTimeAndWhatWasMeasured) {
   torch::NoGradGuard no_grad;
   const auto model = small_model(kSmallCore);

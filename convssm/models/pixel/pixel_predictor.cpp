@@ -225,6 +225,7 @@ State PixelPredictorImpl::take_in(const Clips& context) {
 }
 
 State PixelPredictorImpl::start(const Clips& context, const Seeds&) {
+  at::NoGradGuard no_grad;
   check("start", context);
   ops::require("start", context.frames() > 0, "a context needs at least 1 frame, got 0");
   const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
@@ -234,6 +235,7 @@ State PixelPredictorImpl::start(const Clips& context, const Seeds&) {
 }
 
 State PixelPredictorImpl::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
   const at::Tensor waiting = pixel::waiting_frame(state, options_.channels, options_.height, options_.width);
   ops::require_shape("observe", "frame", frame, waiting.sizes());
   const ssm::Timing timing = pixel::waiting_timing(state, waiting.size(0));
@@ -243,6 +245,7 @@ State PixelPredictorImpl::observe(const State& state, const at::Tensor& frame, c
 }
 
 Forecast PixelPredictorImpl::next(const State& state, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
   ops::require("next", !state.empty(), "the state is empty; start() makes one from a context");
   const at::Tensor waiting = pixel::waiting_frame(state, options_.channels, options_.height, options_.width);
   const ssm::Timing timing = pixel::waiting_timing(state, waiting.size(0));
