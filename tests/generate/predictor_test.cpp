@@ -14,6 +14,7 @@
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/registry.h"
 #include "convssm/nn/frame_plan.h"
+#include "tests/models/toys.h"
 #include "tests/support.h"
 
 namespace convssm::generate {
@@ -205,6 +206,21 @@ TEST(Predictor, AContextWithoutFramesIsRefused) {
     expect_error([&] { predictor.start({.codes = at::zeros({1, 3, 2, 2}, at::kLong)}); }, {"needs the video"});
     expect_error([&] { predictor.start({at::zeros({1, 3, 2, 12, 12})}); }, {"[B,T,1,12,12]", "[1,3,2,12,12]"});
   }
+}
+
+// Says that it compiles, and then has nothing for these options.
+class Reluctant : public testing::DrawingModel {
+ public:
+  bool compiles() const override { return true; }
+};
+
+TEST(Predictor, AForecasterThatDoesNotCompileAfterAllRunsEager) {
+  Reluctant model;
+  Predictor predictor(model, {.batch = 2});
+  EXPECT_FALSE(predictor.compiled());
+  predictor.start({clips({}, 2, 3)}, {1, 2});
+  EXPECT_EQ(predictor.next().size(0), 2);
+  expect_error([&] { Predictor(model, {.precision = Precision::int8}); }, {"int8", "float32"});
 }
 
 TEST(Predictor, ABatchIsItsClips) {
