@@ -18,7 +18,9 @@ namespace convssm::generate {
 
 enum class Precision {
   float32,
-  int8,  // convolutions in 8-bit integers, calibrated by the first start(); states, scan and norms stay float32
+  // Convolutions in 8-bit integers; states, scan and norms stay float32. The first start() calibrates them, over its whole
+  // batch: the one exception to the law of futures (models/forecaster.h).
+  int8,
 };
 
 Precision parse_precision(const std::string& text);

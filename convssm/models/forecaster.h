@@ -1,6 +1,7 @@
 // A forecaster turns contexts into futures, frame by frame.
 // Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
 // batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
+// One exception: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions).
 // The state is a value of named tensors; nobody but the forecaster knows the names inside.
 // One forecaster is for one thread at a time; states may go anywhere.
 #pragma once
@@ -28,7 +29,10 @@ struct Forecast {
 
 struct EngineOptions {
   int64_t batch = 1;
-  bool int8 = false;  // convolutions in 8-bit integers
+  // Convolutions in 8-bit integers, whose ranges are what the convolutions see in the first start() or load() of the
+  // engine, over its whole batch. So a future depends, within that rounding, on the clips beside it and on what the engine
+  // was started with first: where it matters, one clip to an engine.
+  bool int8 = false;
 };
 
 // A forecaster that holds its own state, compiled or not: what generation runs.
