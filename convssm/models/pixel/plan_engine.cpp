@@ -97,7 +97,9 @@ class PlanEngine : public FrameEngine {
     if (!action.defined()) {
       door("action").zero_();
     } else {
-      write(door("action"), "action", action);
+      const int64_t known = model_.options().actions;
+      const int64_t largest = write(door("action"), "action", action).max().item<int64_t>();
+      ops::require("engine", largest < known, "actions must be below model.actions = {}, got {}", known, largest);
     }
   }
 
