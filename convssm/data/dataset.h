@@ -56,9 +56,12 @@ struct DatasetInfo {
 
 const std::vector<DatasetInfo>& all_datasets();
 
-// Adds a dataset of the caller's own; Error(usage) if the name is taken. Before the first use of make_dataset in other
-// threads.
+// Adds a dataset of the caller's own; Error(usage) if the name is taken or empty, or nothing makes it. Before the first use
+// of make_dataset in other threads.
 void register_dataset(DatasetInfo info);
+
+// The one that options["name"] names. References end with register_dataset.
+const DatasetInfo& find_dataset(const nlohmann::json& options);
 
 // options: {"name": "moving-mnist", ...}. An unknown name or option is an error that names the nearest known one.
 std::shared_ptr<const Dataset> make_dataset(const nlohmann::json& options, uint64_t seed);
