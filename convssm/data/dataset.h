@@ -52,6 +52,9 @@ struct DatasetInfo {
   std::string name;
   std::string summary;
   std::function<std::shared_ptr<const Dataset>(const nlohmann::json& options, uint64_t seed)> make;  // without `name`
+
+  // The options, with or without `name`, of clips with `factor` frames where these have one; empty if there are none.
+  std::function<nlohmann::json(const nlohmann::json& options, int64_t factor)> finer = {};
 };
 
 const std::vector<DatasetInfo>& all_datasets();
