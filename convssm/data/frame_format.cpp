@@ -1,4 +1,4 @@
-// Sizes and units of frames. The JSON form stands in model files: what 0.1 wrote is read for ever.
+// Sizes and units of frames. The JSON form stands in model files: whatever it accepts, it accepts for ever.
 #include "convssm/data/frame_format.h"
 
 #include <ATen/ATen.h>

@@ -74,9 +74,11 @@ class Forecaster {
   // How many clips a state holds. Error(data) if it is not a state of this forecaster.
   virtual int64_t clips_in(const State& state) const = 0;
 
+  // Whether compile() may give an engine.
+  virtual bool compiles() const { return false; }
+
   // The same frames but for rounding, faster; null if there is none. Parameters are read now: later changes of
   // the model are not seen. Must not outlive the forecaster.
-  virtual bool compiles() const { return false; }
   virtual std::unique_ptr<FrameEngine> compile(const EngineOptions& options);
 };
 
