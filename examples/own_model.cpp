@@ -15,7 +15,6 @@
 #include "convssm/run/training_run.h"
 
 using namespace convssm;
-
 constexpr int64_t kSide = 16;
 
 struct Rings : data::Dataset {
@@ -33,7 +32,6 @@ struct Rings : data::Dataset {
 
 struct TwoFrames : models::Model, models::Forecaster {
   torch::nn::Conv2d first{nullptr}, second{nullptr};
-
   TwoFrames() {
     torch::manual_seed(1);  // initial values are a function of the config
     first = register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(2, 16, 5).padding(2)));
@@ -50,19 +48,24 @@ struct TwoFrames : models::Model, models::Forecaster {
   models::Forecaster* as_forecaster() override { return this; }
   std::string description() const override { return "two frames, two convolutions"; }
 
-  models::State start(const models::Clips& context, const models::Seeds&) override {
-    models::State state;  // a value of named tensors; `pair` is known to this model alone
-    state.set("pair", context.video.slice(1, -2).squeeze(2).clone());
+  static models::State state_of(const at::Tensor& pair, bool waits) {
+    models::State state;  // a value of named tensors, known to this model alone
+    state.set("pair", pair);
+    state.set("waits", at::full({1}, waits, at::kBool));  // the second of the pair is a forecast
     return state;
   }
+  models::State start(const models::Clips& context, const models::Seeds&) override {
+    const at::Tensor last = context.video.slice(1, -2).squeeze(2);
+    return state_of(last.size(1) == 2 ? last.clone() : last.repeat({1, 2, 1, 1}), false);
+  }
   models::Forecast next(const models::State& state, const at::Tensor&) override {
-    const at::Tensor frame = forecast(state.get("pair"));
-    return {frame, observe(state, frame, {})};
+    at::NoGradGuard no_grad;
+    const at::Tensor pair = state.get("pair"), frame = forecast(pair);
+    return {frame, state_of(at::cat({pair.slice(1, 1), frame}, 1), true)};
   }
   models::State observe(const models::State& state, const at::Tensor& frame, const at::Tensor&) override {
-    models::State after;
-    after.set("pair", at::cat({state.get("pair").slice(1, 1), frame}, 1));
-    return after;
+    const int64_t before = state.get("waits").item<bool>() ? 0 : 1;  // the true frame takes the place of its forecast
+    return state_of(at::cat({state.get("pair").slice(1, before, before + 1), frame}, 1), false);
   }
   int64_t clips_in(const models::State& state) const override { return state.get("pair").size(0); }
 };

@@ -4,8 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convssm/base/error.h"
-#include "convssm/base/nearest.h"
+#include "convssm/base/registry.h"
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
 #include "convssm/cores/convs5.h"
@@ -21,8 +20,8 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
   return std::make_shared<Impl>(Options::from_json(options));
 }
 
-std::vector<CoreInfo>& table() {
-  static std::vector<CoreInfo> cores{
+std::vector<CoreInfo> own_cores() {
+  return {
       {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
        make<ConvS5Impl, ConvS5Options>},
       {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>},
@@ -33,28 +32,20 @@ std::vector<CoreInfo>& table() {
       {"performer", "attention by random features (FAVOR+), with a state of fixed size", true, true,
        make<PerformerImpl, PerformerOptions>},
   };
-  return cores;
+}
+
+Registry<CoreInfo>& registry() {
+  static Registry<CoreInfo> all("core", own_cores());
+  return all;
 }
 
 }  // namespace
 
-const std::vector<CoreInfo>& all_cores() { return table(); }
+const std::vector<CoreInfo>& all_cores() { return registry().all(); }
 
-void register_core(CoreInfo info) {
-  for (const CoreInfo& core : table()) {
-    if (core.name == info.name) fail(ErrorKind::usage, "[register_core] there is a core '{}' already", info.name);
-  }
-  table().push_back(std::move(info));
-}
+void register_core(CoreInfo info) { registry().add(std::move(info)); }
 
-const CoreInfo& find_core(const std::string& name) {
-  std::vector<std::string> names;
-  for (const CoreInfo& core : all_cores()) {
-    if (name == core.name) return core;
-    names.emplace_back(core.name);
-  }
-  fail_unknown("[make_core] unknown core", name, names);
-}
+const CoreInfo& find_core(const std::string& name) { return registry().find(name); }
 
 std::shared_ptr<Core> make_core(const std::string& name, const nlohmann::json& options) {
   return find_core(name).make(options);

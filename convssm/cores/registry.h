@@ -21,7 +21,8 @@ struct CoreInfo {
 
 const std::vector<CoreInfo>& all_cores();
 
-// Adds a core of the caller's own; Error(usage) if the name is taken. References from find_core end with it.
+// Adds a core of the caller's own; Error(usage) if the name is taken or empty, or nothing makes it. References from
+// find_core end with it.
 void register_core(CoreInfo info);
 
 // The one of this name; an unknown name is an error that names the nearest.

@@ -2,8 +2,6 @@
 // frames go to the cache, and are unpacked again when it had to drop them.
 #include "convssm/data/animation_recording.h"
 
-#include <algorithm>
-
 #include "convssm/base/error.h"
 #include "convssm/io/animation.h"
 
@@ -29,9 +27,7 @@ class Animation : public Recording {
     if (all.byte_count() != static_cast<uint64_t>(info().frames) * frame) {
       fail(ErrorKind::data, "[recording] '{}' has changed since it was opened", info().path);
     }
-    io::Array some(io::DType::u8, {static_cast<int64_t>(static_cast<size_t>(count) * frame)});
-    std::ranges::copy(all.bytes().subspan(static_cast<size_t>(first) * frame, some.byte_count()), some.bytes().begin());
-    return some;
+    return io::chunk_of(all, static_cast<size_t>(first) * frame, static_cast<size_t>(count) * frame, info().path);
   }
 
  private:
@@ -46,7 +42,7 @@ class Animation : public Recording {
 std::unique_ptr<Recording> open(const std::string& path, const RecordingOptions& o, const char* kind) {
   const io::Array frames = io::read_animation(path);
   const std::vector<int64_t>& shape = frames.shape();
-  RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = kind};
+  RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = kind, .always_bytes = true};
   info.shape = shape, info.layout = {"THWC", "rows of pixels, as all animations and pictures"};
   info.frames = shape[0], info.height = shape[1], info.width = shape[2], info.channels = shape[3];
   return std::make_unique<Animation>(std::move(info), frames, o.access == Access::random ? o.cache : nullptr);

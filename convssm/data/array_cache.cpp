@@ -7,22 +7,12 @@
 #include "convssm/io/array_file.h"
 
 namespace convssm::data {
-namespace {
-
-io::Array chunk_of(const io::Array& whole, uint64_t first, uint64_t count) {
-  io::Array chunk(whole.dtype(), {static_cast<int64_t>(count)});
-  const size_t size = io::dtype_size(whole.dtype());
-  std::ranges::copy(whole.bytes().subspan(first * size, count * size), chunk.bytes().begin());
-  return chunk;
-}
-
-}  // namespace
 
 io::Array ArrayCache::read(const std::string& path, const std::string& key, uint64_t first, uint64_t count) {
   const io::ArrayFile file(path, key);
   if (!file.whole_only()) return file.read(first, count);
   const auto bytes = io::checked_byte_count(file.info().shape, io::dtype_size(file.info().dtype));
-  return chunk_of(whole(path, key, bytes.value_or(0), [&file] { return file.read(); }), first, count);
+  return io::chunk_of(whole(path, key, bytes.value_or(0), [&file] { return file.read(); }), first, count, path);
 }
 
 io::Array ArrayCache::whole(const std::string& path, const std::string& key, uint64_t bytes,
@@ -30,9 +20,9 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
   std::promise<io::Array> promise;
   std::shared_future<io::Array> future;
   bool found = true;
+  const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
   {
     const std::lock_guard lock(mutex_);
-    const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
     const auto entry = std::ranges::find_if(entries_, same);
     if (entry != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, entry);
@@ -50,6 +40,10 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
   try {
     promise.set_value(load());
   } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);  // whoever asks later tries again
+      std::erase_if(entries_, same);
+    }
     promise.set_exception(std::current_exception());
   }
   return future.get();

@@ -1,5 +1,6 @@
 // Random access opens the file for each read: a folder has more files than a process may have open. In order, one stream
-// reads the array from its first element to its last, so that a compressed one never stands in memory whole.
+// reads a compressed array from its first element to its last, so that it never stands in memory whole; others are read
+// at random all the same, because what is left out costs nothing there.
 #include "convssm/data/array_recording.h"
 
 #include <algorithm>
@@ -43,10 +44,6 @@ bool is_whole(io::DType dtype) {
          dtype == io::DType::u8;
 }
 
-bool is_float(io::DType dtype) {
-  return dtype == io::DType::f16 || dtype == io::DType::bf16 || dtype == io::DType::f32 || dtype == io::DType::f64;
-}
-
 void describe_actions(RecordingInfo& info) {
   const io::ArrayInfo found = io::ArrayFile(info.path, "actions").info();
   std::vector<int64_t> expected{info.frames};
@@ -54,7 +51,7 @@ void describe_actions(RecordingInfo& info) {
   info.has_actions = true;
   if (is_whole(found.dtype) && found.shape == expected) return;
   const bool one_more = found.shape.size() == expected.size() + 1;
-  if (is_float(found.dtype) && one_more &&
+  if (io::is_float(found.dtype) && one_more &&
       std::ranges::equal(expected, std::span(found.shape).first(expected.size())) && found.shape.back() > 0) {
     info.action_values = found.shape.back();
     return;
@@ -131,7 +128,9 @@ class ArrayInOrder : public ArrayRecording {
 std::unique_ptr<Recording> open_array_recording(const std::string& path, const RecordingOptions& options) {
   RecordingInfo info = describe(path, options);
   auto cache = options.cache ? options.cache : std::make_shared<ArrayCache>(0);
-  if (options.access == Access::in_order) return std::make_unique<ArrayInOrder>(std::move(info), std::move(cache));
+  if (options.access == Access::in_order && io::ArrayFile(path, info.key).whole_only()) {
+    return std::make_unique<ArrayInOrder>(std::move(info), std::move(cache));
+  }
   return std::make_unique<ArrayRecording>(std::move(info), std::move(cache));
 }
 

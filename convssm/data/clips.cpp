@@ -7,15 +7,20 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "convssm/ops/check.h"
 
 namespace convssm::data {
 namespace {
 
-constexpr at::Tensor Clips::*kMembers[] = {&Clips::video, &Clips::actions, &Clips::inputs, &Clips::codes,
-                                           &Clips::valid};
-constexpr at::Tensor ClipTiming::*kTimes[] = {&ClipTiming::dt, &ClipTiming::resets};
+constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {{"video", &Clips::video},
+                                                                    {"actions", &Clips::actions},
+                                                                    {"inputs", &Clips::inputs},
+                                                                    {"codes", &Clips::codes},
+                                                                    {"valid", &Clips::valid}};
+constexpr std::pair<const char*, at::Tensor ClipTiming::*> kTimes[] = {{"dt", &ClipTiming::dt},
+                                                                       {"resets", &ClipTiming::resets}};
 
 // `change` on every member that is there.
 template <typename Change>
@@ -25,8 +30,8 @@ Clips changed(const Clips& clips, const Change& change) {
   const auto apply = [&](const at::Tensor& from, at::Tensor& to) {
     if (from.defined()) to = change(from);
   };
-  for (const auto member : kMembers) apply(clips.*member, result.*member);
-  for (const auto member : kTimes) apply(clips.timing.*member, result.timing.*member);
+  for (const auto& [name, member] : kMembers) apply(clips.*member, result.*member);
+  for (const auto& [name, member] : kTimes) apply(clips.timing.*member, result.timing.*member);
   return result;
 }
 
@@ -36,6 +41,13 @@ at::Tensor empty_rows(const at::Tensor& row, int64_t rows) {
   std::vector<int64_t> sizes = row.sizes().vec();
   sizes[0] = rows;
   return at::empty(sizes, row.options());
+}
+
+// One batch runs at one rate.
+void check_rescale(const char* operation, size_t index, const Clips& clips, const Clips& first) {
+  ops::require(operation, clips.timing.step_rescale == first.timing.step_rescale,
+               "clip {} has a step_rescale of {}, the first of its batch {}", index, clips.timing.step_rescale,
+               first.timing.step_rescale);
 }
 
 void check_member(const char* operation, const char* name, const at::Tensor& member, at::IntArrayRef sizes) {
@@ -96,15 +108,19 @@ Clips stack_rows(const std::vector<Clips>& batches) {
   };
   Clips result;
   result.timing.step_rescale = batches[0].timing.step_rescale;
-  for (const auto member : kMembers) result.*member = joined([&](const Clips& c) { return c.*member; });
-  for (const auto member : kTimes) result.timing.*member = joined([&](const Clips& c) { return c.timing.*member; });
+  for (const auto& [name, m] : kMembers) result.*m = joined([m = m](const Clips& c) { return c.*m; });
+  for (const auto& [name, m] : kTimes) result.timing.*m = joined([m = m](const Clips& c) { return c.timing.*m; });
+  for (size_t i = 1; i < batches.size(); ++i) check_rescale("stack_rows", i, batches[i], result);
   return result;
 }
 
 void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch) {
   ops::require("put_row", row.batch() == 1 && at >= 0 && at < rows, "expected a batch of one for row {} of {}", at,
                rows);
-  const auto put = [&](const at::Tensor& from, at::Tensor& to) {
+  const auto put = [&](const char* name, const at::Tensor& from, at::Tensor& to) {
+    ops::require("put_row", !from.defined() || (from.dim() >= 2 && from.size(0) == 1),
+                 "clip {}: {} must be [1,T,...], a batch of one, got {}", at, name,
+                 from.defined() ? ops::shape_text(from.sizes()) : "none");
     if (at == 0) to = from.defined() ? empty_rows(from, rows) : at::Tensor();
     ops::require("put_row", from.defined() == to.defined(),
                  "clip {} has something that the others have not, or lacks it", at);
@@ -117,8 +133,9 @@ void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch) {
                 plain.nbytes());
   };
   if (at == 0) batch.timing.step_rescale = row.timing.step_rescale;
-  for (const auto member : kMembers) put(row.*member, batch.*member);
-  for (const auto member : kTimes) put(row.timing.*member, batch.timing.*member);
+  check_rescale("put_row", static_cast<size_t>(at), row, batch);
+  for (const auto& [name, member] : kMembers) put(name, row.*member, batch.*member);
+  for (const auto& [name, member] : kTimes) put(name, row.timing.*member, batch.timing.*member);
 }
 
 Clips repeat_rows(const Clips& clips, int64_t times) {

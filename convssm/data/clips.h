@@ -31,11 +31,12 @@ struct Clips {
 Clips frames_of(const Clips& clips, int64_t begin, int64_t end);  // [begin,end) in time, views
 Clips rows_of(const Clips& clips, int64_t begin, int64_t end);    // [begin,end) of the batch, views
 
-// One batch of several, all with the same members.
+// One batch of several, all with the same members and step_rescale.
 Clips stack_rows(const std::vector<Clips>& batches);
 
-// Copies a batch of one to row `at` of a batch of `rows`, which the first call (at = 0) makes. With plain copies: this
-// runs in threads of the loader, where a tensor operation would start a team of OpenMP threads for each of them.
+// Copies a batch of one to row `at` of a batch of `rows`, which the first call (at = 0) makes; the others must have its
+// members, their sizes and its step_rescale. With plain copies: this runs in threads of the loader, where a tensor
+// operation would start a team of OpenMP threads for each of them.
 void put_row(const Clips& row, int64_t at, int64_t rows, Clips& batch);
 
 // The same on a device; nothing is copied if it is there.

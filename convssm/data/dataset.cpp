@@ -1,22 +1,25 @@
 // The datasets by name. The table starts with those of this library, so that a user's own cannot take their names.
 #include "convssm/data/dataset.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
-#include "convssm/base/nearest.h"
+#include "convssm/base/registry.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/moving_mnist.h"
 
 namespace convssm::data {
 namespace {
 
-std::vector<DatasetInfo>& table() {
-  static std::vector<DatasetInfo> all{
-      {"moving-mnist", "digits that move and bounce, made on the fly", make_moving_mnist},
+std::vector<DatasetInfo> own_datasets() {
+  return {
+      {"moving-mnist", "digits that move and bounce, made on the fly", make_moving_mnist, finer_moving_mnist},
       {"folder", "recordings of your own: .npy, .npz, .gif and .mp4 files", make_folder},
   };
+}
+
+Registry<DatasetInfo>& registry() {
+  static Registry<DatasetInfo> all("dataset", own_datasets());
   return all;
 }
 
@@ -49,31 +52,23 @@ Clips read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t co
   return stack_rows(rows);
 }
 
-const std::vector<DatasetInfo>& all_datasets() { return table(); }
+const std::vector<DatasetInfo>& all_datasets() { return registry().all(); }
 
-void register_dataset(DatasetInfo info) {
-  if (info.name.empty() || !info.make)
-    fail(ErrorKind::usage, "[data] a dataset needs a name and a function that makes it");
-  if (std::ranges::any_of(table(), [&](const DatasetInfo& other) { return other.name == info.name; })) {
-    fail(ErrorKind::usage, "[data] there is a dataset '{}' already", info.name);
+void register_dataset(DatasetInfo info) { registry().add(std::move(info)); }
+
+const DatasetInfo& find_dataset(const nlohmann::json& options) {
+  if (!options.is_object() || !options.contains("name") || !options["name"].is_string()) {
+    fail(ErrorKind::usage, "[data] expected the name of a dataset ({}) in the option 'name', got {}",
+         fmt::join(registry().names(), ", "), options.dump());
   }
-  table().push_back(std::move(info));
+  return registry().find(options["name"]);
 }
 
 std::shared_ptr<const Dataset> make_dataset(const nlohmann::json& options, uint64_t seed) {
-  std::vector<std::string> names;
-  for (const DatasetInfo& dataset : all_datasets()) names.push_back(dataset.name);
-  if (!options.is_object() || !options.contains("name") || !options["name"].is_string()) {
-    fail(ErrorKind::usage, "[data] expected the name of a dataset ({}) in the option 'name', got {}",
-         fmt::join(names, ", "), options.dump());
-  }
-  const std::string wanted = options["name"];
+  const DatasetInfo& dataset = find_dataset(options);
   nlohmann::json rest = options;
   rest.erase("name");
-  for (const DatasetInfo& dataset : all_datasets()) {
-    if (wanted == dataset.name) return dataset.make(rest, seed);
-  }
-  fail_unknown("[data] unknown dataset", wanted, names);
+  return dataset.make(rest, seed);
 }
 
 }  // namespace convssm::data

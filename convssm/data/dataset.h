@@ -52,13 +52,19 @@ struct DatasetInfo {
   std::string name;
   std::string summary;
   std::function<std::shared_ptr<const Dataset>(const nlohmann::json& options, uint64_t seed)> make;  // without `name`
+
+  // The options, with or without `name`, of clips with `factor` frames where these have one; empty if there are none.
+  std::function<nlohmann::json(const nlohmann::json& options, int64_t factor)> finer = {};
 };
 
 const std::vector<DatasetInfo>& all_datasets();
 
-// Adds a dataset of the caller's own; Error(usage) if the name is taken. Before the first use of make_dataset in other
-// threads.
+// Adds a dataset of the caller's own; Error(usage) if the name is taken or empty, or nothing makes it. Before the first use
+// of make_dataset in other threads.
 void register_dataset(DatasetInfo info);
+
+// The one that options["name"] names. References end with register_dataset.
+const DatasetInfo& find_dataset(const nlohmann::json& options);
 
 // options: {"name": "moving-mnist", ...}. An unknown name or option is an error that names the nearest known one.
 std::shared_ptr<const Dataset> make_dataset(const nlohmann::json& options, uint64_t seed);

@@ -45,6 +45,7 @@ class Folder : public Dataset {
     const RecordingInfo& info = index_.files[0]->info();
     FrameFormat format(info.channels, info.height, info.width);
     format.channels = index_.ranges.channels;
+    format.clamp = index_.ranges.clamp;
     return format;
   }
 

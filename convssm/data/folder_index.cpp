@@ -43,10 +43,15 @@ double lot(const FolderIndex& index, const ClipRef& clip) {
   return Stream(0, "folder: " + index.files[clip.file]->info().name, static_cast<uint64_t>(clip.row)).uniform();
 }
 
+std::string split_folder(const std::string& path, Split split) { return (fs::path(path) / name(split)).string(); }
+
+bool has_split(const std::string& path, Split split) { return fs::is_directory(split_folder(path, split)); }
+
 // Sub-folders are the splits where there is train/ and one of the others; what is missing is taken from the training clips.
 void find_clips(FolderIndex& index, const FolderOptions& o) {
-  const auto folder = [&](Split split) { return (fs::path(o.path) / name(split)).string(); };
-  const auto there = [&](Split split) { return fs::is_directory(folder(split)); };
+  check_splits(o.path);
+  const auto folder = [&](Split split) { return split_folder(o.path, split); };
+  const auto there = [&](Split split) { return has_split(o.path, split); };
   const auto cache = std::make_shared<ArrayCache>(cache_bytes);
   double test_fraction = o.test_fraction, valid_fraction = o.valid_fraction;
   if (there(Split::train) && (there(Split::valid) || there(Split::test))) {
@@ -71,12 +76,7 @@ void find_actions(FolderIndex& index) {
     return;
   }
   for (const auto& file : index.files) {
-    const auto [low, high] = at::aminmax(file->read_actions());
-    if (low.item<int64_t>() < 0) {
-      fail(ErrorKind::data, "[folder] '{}': actions must be 0 or more, found {}", file->info().path,
-           low.item<int64_t>());
-    }
-    index.actions.count = std::max(index.actions.count, high.item<int64_t>() + 1);
+    index.actions.count = std::max(index.actions.count, file->read_actions().max().item<int64_t>() + 1);
   }
   index.notes.push_back(fmt::format("{} different actions", index.actions.count));
 }
@@ -109,6 +109,18 @@ void describe(FolderIndex& index) {
 }
 
 }  // namespace
+
+void check_splits(const std::string& path) {
+  std::vector<std::string> found;
+  for (const Split split : {Split::valid, Split::test}) {
+    if (has_split(path, split)) found.push_back(fmt::format("{}/", name(split)));
+  }
+  if (found.empty() || has_split(path, Split::train)) return;
+  fail(ErrorKind::data,
+       "[folder] '{}' has {} but no train/: move the training clips to train/, or give {} another name to have all "
+       "clips split by their names",
+       path, fmt::join(found, " and "), found.size() == 1 ? "it" : "them");
+}
 
 FolderIndex index_folder(const FolderOptions& options) {
   FolderIndex index;

@@ -20,6 +20,10 @@ struct FolderIndex {
   std::vector<std::string> notes;  // what was found and how it is read
 };
 
+// Error(data) if there is valid/ or test/ below a folder without train/: pooled and split by lots, clips of test/ would be
+// trained on.
+void check_splits(const std::string& path);
+
 // Reads the heads of all files, and their pixels only if the range of values must be found. Error(data) if there are no
 // clips or they do not fit together.
 FolderIndex index_folder(const FolderOptions& options);

@@ -1,4 +1,4 @@
-// Sizes and units of frames. The JSON form stands in model files: what 0.1 wrote is read for ever.
+// Sizes and units of frames. The JSON form stands in model files: whatever it accepts, it accepts for ever.
 #include "convssm/data/frame_format.h"
 
 #include <ATen/ATen.h>
@@ -90,6 +90,7 @@ FrameFormat FrameFormat::from_json(const nlohmann::json& json) {
   OptionReader read("frames", json);
   read("height", format.height);
   read("width", format.width);
+  read("clamp", format.clamp);
   if (json.is_object() && json.contains("channels") && json["channels"].is_array()) {
     std::vector<nlohmann::json> list;
     read("channels", list);
@@ -114,7 +115,9 @@ nlohmann::json FrameFormat::to_json() const {
     list.push_back({{"low", channel.low}, {"high", channel.high}});
     if (!channel.name.empty()) list.back()["name"] = channel.name;
   }
-  return {{"height", height}, {"width", width}, {"channels", list}};
+  nlohmann::json json{{"height", height}, {"width", width}, {"channels", list}};
+  if (clamp) json["clamp"] = true;
+  return json;
 }
 
 at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {

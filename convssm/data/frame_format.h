@@ -24,6 +24,7 @@ struct FrameFormat {
 
   std::vector<Channel> channels;
   int64_t height = 0, width = 0;
+  bool clamp = false;  // stored values outside of a range were brought to the nearer end; otherwise there were none
 
   int64_t depth() const { return static_cast<int64_t>(channels.size()); }
   int64_t pixels() const { return depth() * height * width; }  // values of a frame
@@ -34,8 +35,8 @@ struct FrameFormat {
   std::string range_text() const;     // "0 to 255", or a range for each channel
   std::string range_options() const;  // "data.low=0 data.high=255", the options that give these ranges
 
-  // {"height", "width", "channels": [{"name", "low", "high"}, ...]}; reads {"channels": 3, "low", "high", ...} too, as
-  // version 0.1 wrote it.
+  // {"height", "width", "channels": [{"name", "low", "high"}, ...], "clamp" if true}. {"channels": 3, "low",
+  // "high", ...}, one range for all, is accepted too.
   static FrameFormat from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 

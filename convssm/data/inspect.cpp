@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/data/folder_index.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
@@ -101,8 +102,7 @@ void inspect_files(Inspection& found, const std::string& key, const std::string&
   }
   for (const std::string& name : files.names) {
     const std::string path = recording_path(found.path, name);
-    const bool is_array = recording_kind(path) == "array";
-    if (is_array && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
+    if (holds_arrays(path) && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
     const RecordingInfo info = open_recording(path, {.key = key, .layout = layout, .name = name})->info();
     if (found.arrays.empty()) found.arrays.push_back(summary_of("", {info.dtype, info.shape}));
     add_file(found, info);
@@ -111,6 +111,7 @@ void inspect_files(Inspection& found, const std::string& key, const std::string&
     found.problem = "pixels that are NaN or infinite are refused in training; clean the files";
   }
   found.yaml = folder_yaml(found, key, layout);
+  check_splits(found.path);
 }
 
 // Bytes as they are. Other values by what was found: three channels together, because they are colours, others each
@@ -150,10 +151,8 @@ io::Image frame_strip(const Inspection& found, int64_t count) {
   io::Image image{width, H * zoom, channels,
                   std::vector<uint8_t>(static_cast<size_t>(width * H * zoom * channels), 128)};
   const PixelRanges ranges = shown_ranges(found);
-  const bool is_array = file.kind == "array";
   const auto recording = open_recording(
-      file.path,
-      {.key = file.key, .layout = is_array ? file.layout.letters : "", .access = Access::in_order, .actions = false});
+      file.path, {.key = file.key, .layout = file.layout.letters, .access = Access::in_order, .actions = false});
   std::vector<float> pixels(file.frame_elements());
   for (int64_t i = 0; i < frames; ++i) {
     const int64_t frame = frames == 1 ? 0 : i * (file.frames - 1) / (frames - 1);

@@ -18,7 +18,7 @@ struct ArraySummary {
 struct Inspection {
   std::string path;
   std::vector<ArraySummary> arrays;  // of the first file
-  std::vector<RecordingInfo> files;  // empty if `problem` says why
+  std::vector<RecordingInfo> files;  // those that could be read, up to the first that could not (`problem`)
   uint64_t clips = 0;
   int64_t shortest = 0, longest = 0;  // frames
   Extremes values;                    // over all files

@@ -171,6 +171,12 @@ std::shared_ptr<const Dataset> make_moving_mnist(const nlohmann::json& options, 
   return std::make_shared<MovingMnist>(MovingMnistOptions::from_json(options), seed);
 }
 
+nlohmann::json finer_moving_mnist(const nlohmann::json& options, int64_t factor) {
+  nlohmann::json finer = options;
+  finer["step"] = options.value("step", MovingMnistOptions().step) / static_cast<double>(factor);
+  return finer;
+}
+
 std::vector<Offset> bouncing_trajectory(double x, double y, double angle, double step, int64_t room, int64_t frames) {
   double vx = std::cos(angle), vy = std::sin(angle);
   std::vector<Offset> trajectory(static_cast<size_t>(frames));

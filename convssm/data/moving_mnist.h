@@ -33,6 +33,9 @@ struct MovingMnistOptions {
 
 std::shared_ptr<const Dataset> make_moving_mnist(const nlohmann::json& options, uint64_t seed);
 
+// The options of the same digits with `factor` frames where these have one: a `step` that is as much smaller.
+nlohmann::json finer_moving_mnist(const nlohmann::json& options, int64_t factor);
+
 struct Offset {
   int64_t top = 0, left = 0;
   double down = 0, right = 0;  // what was cut off, in [0,1)

@@ -23,7 +23,7 @@ struct PixelRanges;
 struct RecordingInfo {
   std::string path = {};
   std::string name = {};  // relative to the folder that was searched
-  std::string kind = {};  // "array", "animation" or "picture"
+  std::string kind = {};  // "array", "animation" or "picture", for people
   std::string key = {};   // of the array in an .npz file, otherwise ""
   io::DType dtype = io::DType::u8;
   std::vector<int64_t> shape = {};                                     // as it is stored
@@ -31,6 +31,7 @@ struct RecordingInfo {
   int64_t clips = 1, frames = 0, channels = 1, height = 0, width = 0;  // `frames` of each clip
   bool has_actions = false;
   int64_t action_values = 0;  // numbers of an action; 0: it is one whole number
+  bool always_bytes = false;  // of this kind of file: its values are 0 to 255, whatever the units of the data
 
   uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
 };

@@ -18,15 +18,16 @@ namespace fs = std::filesystem;
 struct Kind {
   const char* name;
   std::vector<std::string> endings;
+  bool arrays;    // a file holds arrays of any shape
   bool one_clip;  // a file is a clip
   std::unique_ptr<Recording> (*open)(const std::string&, const RecordingOptions&);
 };
 
 const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
-      {"array", {".npy", ".npz"}, false, open_array_recording},
-      {"animation", {".gif", ".mp4"}, true, open_animation},
-      {"picture", {".png"}, true, open_picture},
+      {"array", {".npy", ".npz"}, true, false, open_array_recording},
+      {"animation", {".gif", ".mp4"}, false, true, open_animation},
+      {"picture", {".png"}, false, true, open_picture},
   };
   return table;
 }
@@ -68,6 +69,11 @@ std::unique_ptr<Recording> open_recording(const std::string& path, const Recordi
 std::string recording_kind(const std::string& path) {
   const Kind* kind = find_kind(path);
   return kind ? kind->name : "";
+}
+
+bool holds_arrays(const std::string& path) {
+  const Kind* kind = find_kind(path);
+  return kind && kind->arrays;
 }
 
 int64_t count_clips(const std::string& path, const RecordingOptions& options) {

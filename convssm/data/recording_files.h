@@ -12,6 +12,9 @@ namespace convssm::data {
 // "array", "animation", "picture"; "" if the ending of the name is none of theirs.
 std::string recording_kind(const std::string& path);
 
+// Whether files of this name hold arrays, of which io/array_file.h reads any.
+bool holds_arrays(const std::string& path);
+
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 

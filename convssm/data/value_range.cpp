@@ -29,10 +29,6 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   return found;
 }
 
-bool is_float(io::DType dtype) {
-  return dtype == io::DType::f16 || dtype == io::DType::bf16 || dtype == io::DType::f32 || dtype == io::DType::f64;
-}
-
 FoundRange find_range(const std::vector<RecordingInfo>& files) {
   const io::DType dtype = files[0].dtype;
   const auto other = std::ranges::find_if(files, [&](const RecordingInfo& file) { return file.dtype != dtype; });
@@ -54,10 +50,8 @@ void check_count(const char* option, size_t found, bool one, size_t channels) {
 }  // namespace
 
 std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
-  const auto recording = open_recording(info.path, {.key = info.key,
-                                                    .layout = info.kind == "array" ? info.layout.letters : "",
-                                                    .access = Access::in_order,
-                                                    .actions = false});
+  const auto recording = open_recording(
+      info.path, {.key = info.key, .layout = info.layout.letters, .access = Access::in_order, .actions = false});
   const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
   for (int64_t clip = 0; clip < info.clips; ++clip) {
@@ -73,7 +67,7 @@ FoundRange usual_range(io::DType dtype, const Extremes& found) {
   if (dtype == io::DType::u8) return {0, 255, "u8"};
   if (dtype == io::DType::bool8) return {0, 1, "bool"};
   const std::string span = fmt::format("the {} values lie in {} to {}", io::dtype_name(dtype), found.low, found.high);
-  if (is_float(dtype)) {
+  if (io::is_float(dtype)) {
     if (found.low >= 0 && found.high <= 1) return {0, 1, span};
     if (found.low >= -1 && found.high <= 1) return {-1, 1, span};
   } else if (found.low >= 0 && found.high <= 255) {
@@ -97,6 +91,10 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::
     for (Channel& channel : found.channels) channel.low = range.low, channel.high = range.high;
     found.reason = range.reason;
     return found;
+  }
+  const auto bytes = std::ranges::find_if(files, &RecordingInfo::always_bytes);
+  if (bytes != files.end()) {
+    fail(ErrorKind::usage, "[folder] '{}' is always read as 0 to 255; leave low and high out", bytes->path);
   }
   for (size_t c = 0; c < C; ++c) {
     Channel& channel = found.channels[c];

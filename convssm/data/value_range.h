@@ -20,7 +20,7 @@ struct FoundChannels {
 
 // `low`, `high`: one number, or one for each channel, or nothing; `names`: one for each channel, or nothing. Reads all
 // pixels unless they are given or the element type decides. Error(data) that tells to set low and high if the values
-// are in no usual range.
+// are in no usual range; Error(usage) for ranges of files that are always bytes.
 FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::vector<double>& low,
                             const std::vector<double>& high, const std::vector<std::string>& names);
 

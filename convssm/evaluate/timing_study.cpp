@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "convssm/base/error.h"
-#include "convssm/data/moving_mnist.h"
 #include "convssm/evaluate/timing_parts.h"
 #include "convssm/models/forecaster.h"
 
@@ -46,16 +45,15 @@ nlohmann::json rates_json(const TimingLines& lines) {
 }  // namespace
 
 nlohmann::json finer_data(const nlohmann::json& data) {
-  const std::string name = data.value("name", "");
-  if (name != "moving-mnist") {
-    fail(ErrorKind::usage,
-         "[timing] the study makes clips at other frame rates, which only the dataset moving-mnist can; data.name is "
-         "'{}'",
-         name);
+  const data::DatasetInfo& dataset = data::find_dataset(data);
+  if (dataset.finer) return dataset.finer(data, kGrid);
+  std::vector<std::string> others;
+  for (const data::DatasetInfo& other : data::all_datasets()) {
+    if (other.finer) others.push_back(other.name);
   }
-  nlohmann::json finer = data;
-  finer["step"] = data.value("step", data::MovingMnistOptions().step) / kGrid;
-  return finer;
+  fail(ErrorKind::usage,
+       "[timing] the study makes clips at other frame rates, which only the dataset{} {} can, not '{}'",
+       others.size() == 1 ? "" : "s", fmt::join(others, ", "), dataset.name);
 }
 
 void require_intervals(models::Model& model, const data::FrameFormat& frames) {

@@ -1,5 +1,5 @@
 // Frames become [-1,1] as the model learned them: by the ranges of its own data, not by what the file happens to hold.
-// Only animations and pictures are always bytes, whatever the units of the data.
+// Only what is always bytes, such as an animation, is 0 to 255 whatever the units of the data.
 #include "convssm/generate/context.h"
 
 #include <ATen/ATen.h>
@@ -40,8 +40,8 @@ Context read_context(const std::string& path, const data::FrameFormat& format, c
 
   const int64_t K = o.frames > 0 ? o.frames : info.frames, first = std::max<int64_t>(o.clip, 0);
   const int64_t N = o.clip < 0 ? info.clips : 1;
-  data::PixelRanges ranges{format.channels};
-  if (info.kind != "array") ranges.channels.assign(format.channels.size(), data::Channel{});
+  data::PixelRanges ranges{format.channels, format.clamp};
+  if (info.always_bytes) ranges.channels.assign(format.channels.size(), data::Channel{});
   Context context;
   context.clips.video = at::empty({N, K, info.channels, info.height, info.width}, at::kFloat);
   for (int64_t i = 0; i < N; ++i) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
 #include "convssm/data/picture.h"
@@ -91,7 +92,10 @@ std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameF
   const std::string ending = file_ending(path);
   if (ending == ".npy") return std::make_unique<NpySink>(path, format, o);
   if (ending == ".npz") return std::make_unique<NpzSink>(path, format, o);
-  return std::make_unique<PictureSink>(path, format, o);
+  const std::vector<std::string> pictures = io::video_endings();
+  if (std::ranges::find(pictures, ending) != pictures.end()) return std::make_unique<PictureSink>(path, format, o);
+  fail(ErrorKind::usage, "[open_sink] the name of a result ends with .npy, .npz, {}; got '{}'",
+       fmt::join(pictures, ", "), path);
 }
 
 std::string numbered_path(const std::string& path, int64_t number) {

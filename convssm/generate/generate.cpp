@@ -16,7 +16,7 @@ GenerateResult generate(Predictor& predictor, const at::Tensor& actions, int64_t
   ops::require("generate", sinks.empty() || sinks.size() == clips, "expected a sink for each of {} clips, got {}",
                clips, sinks.size());
   int64_t done = 0;
-  const RolloutEnd end = roll_out(predictor, actions, frames, [&](const at::Tensor& frame) {
+  const RolloutEnd end = for_each_forecast(predictor, actions, frames, [&](const at::Tensor& frame) {
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i]->write(frame[static_cast<int64_t>(i)]);
     return !progress || progress(++done);
   });

@@ -9,15 +9,17 @@ namespace convssm::generate {
 namespace {
 
 std::unique_ptr<models::FrameEngine> make_engine(models::Forecaster& forecaster, const PredictorOptions& options,
-                                                 bool compiled) {
+                                                 bool& compiled) {
   at::NoGradGuard no_grad;
   ops::require("Predictor", options.batch > 0, "batch must be positive, got {}", options.batch);
   const bool int8 = options.precision == Precision::int8;
+  auto engine = compiled ? forecaster.compile({options.batch, int8}) : nullptr;
+  compiled = engine != nullptr;
   ops::require(
       "Predictor", compiled || !int8,
       "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convlstm, convgru); take "
       "float32");
-  return compiled ? forecaster.compile({options.batch, int8}) : models::eager_engine(forecaster);
+  return compiled ? std::move(engine) : models::eager_engine(forecaster);
 }
 
 at::Tensor on(at::Device device, const at::Tensor& x) { return x.defined() ? x.to(device) : x; }

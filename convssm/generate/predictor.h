@@ -19,7 +19,9 @@ namespace convssm::generate {
 
 enum class Precision {
   float32,
-  int8,  // convolutions in 8-bit integers, calibrated by the first start(); states, scan and norms stay float32
+  // Convolutions in 8-bit integers; states, scan and norms stay float32. The first start() calibrates them, over its whole
+  // batch: the one exception to the law of futures (models/forecaster.h).
+  int8,
 };
 
 Precision parse_precision(const std::string& text);
@@ -39,7 +41,8 @@ class Predictor {
   Predictor(Predictor&&) noexcept;
 
   // Takes in a context of K frames; what was before is forgotten. next() then gives frame K. `seeds`: one for each clip,
-  // for models that draw; a future is a function of its context, actions and seed.
+  // for models that draw; a future is a function of its context, actions and seed. A compiled engine refuses a context
+  // with timing.
   void start(const data::Clips& context, const models::Seeds& seeds = {});
 
   // Goes on from a state of the model or of another predictor.

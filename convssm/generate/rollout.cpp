@@ -19,8 +19,8 @@ void check(const Predictor& predictor, const at::Tensor& actions, int64_t frames
 
 }  // namespace
 
-RolloutEnd roll_out(Predictor& predictor, const at::Tensor& actions, int64_t frames,
-                    const std::function<bool(const at::Tensor& frame)>& each) {
+RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, int64_t frames,
+                             const std::function<bool(const at::Tensor& frame)>& each) {
   check(predictor, actions, frames);
   RolloutEnd end;
   for (bool go_on = true; end.frames < frames && go_on;) {
@@ -38,7 +38,7 @@ at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t fram
   at::NoGradGuard no_grad;
   at::Tensor future;
   int64_t done = 0;
-  const RolloutEnd end = roll_out(predictor, actions, frames, [&](const at::Tensor& frame) {
+  const RolloutEnd end = for_each_forecast(predictor, actions, frames, [&](const at::Tensor& frame) {
     if (!future.defined()) {
       std::vector<int64_t> shape = frame.sizes().vec();
       shape.insert(shape.begin() + 1, frames);

@@ -14,8 +14,8 @@ struct RolloutEnd {
 
 // Up to `frames` frames from where the predictor was started, each [B,C,H,W] given to `each`, whose false ends the rollout.
 // actions [B,frames] or [B,frames,A], or undefined.
-RolloutEnd roll_out(Predictor& predictor, const at::Tensor& actions, int64_t frames,
-                    const std::function<bool(const at::Tensor& frame)>& each);
+RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, int64_t frames,
+                             const std::function<bool(const at::Tensor& frame)>& each);
 
 // The frames together, [B,frames,C,H,W]. `each`, if given, is told the number so far; a false ends the rollout there.
 // Error(numeric) if a frame holds NaN or infinity.

@@ -31,6 +31,10 @@ size_t dtype_size(DType dtype) {
   return sizes[static_cast<size_t>(dtype)];
 }
 
+bool is_float(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+}
+
 std::string_view dtype_name(DType dtype) {
   constexpr std::array<std::string_view, all_dtypes.size()> names = {
       "bool8", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"};
@@ -73,6 +77,15 @@ void check_value_count(std::span<const int64_t> shape, uint64_t count) {
   const auto expected = checked_byte_count(shape, 1);
   if (expected == count) return;
   fail(ErrorKind::usage, "[make_array] shape {} does not hold {} values", shape_text(shape), count);
+}
+
+Array chunk_of(const Array& whole, uint64_t first, uint64_t count, const std::string& path) {
+  const uint64_t all = whole.element_count();
+  if (first > all || count > all - first) fail(ErrorKind::data, "'{}' has changed since it was opened", path);
+  Array chunk(whole.dtype(), {static_cast<int64_t>(count)});
+  const size_t size = dtype_size(whole.dtype());
+  std::ranges::copy(whole.bytes().subspan(first * size, count * size), chunk.bytes().begin());
+  return chunk;
 }
 
 void normalize_bools(Array& array) {

@@ -29,6 +29,9 @@ inline constexpr std::array all_dtypes = {DType::bool8, DType::u8,  DType::i8,  
 // Bytes of one element.
 size_t dtype_size(DType dtype);
 
+// Real numbers with a point: f16, bf16, f32, f64.
+bool is_float(DType dtype);
+
 // "f32", as the enumerator is written.
 std::string_view dtype_name(DType dtype);
 
@@ -141,6 +144,10 @@ template <typename T>
 Array make_array(std::vector<int64_t> shape, std::initializer_list<T> values) {
   return make_array(std::move(shape), std::span<const T>(values.begin(), values.size()));
 }
+
+// Elements first .. first+count-1 in C order, as [count]. Error(data) that the file at `path` has changed since it was
+// opened if the array has fewer: whoever asks knows its size from then.
+Array chunk_of(const Array& whole, uint64_t first, uint64_t count, const std::string& path);
 
 // Sets each non-zero byte of a bool8 array to 1: any other value of a C++ bool is undefined behaviour.
 void normalize_bools(Array& array);

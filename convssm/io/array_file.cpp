@@ -2,7 +2,6 @@
 // .npz file, in C order. Compressed or Fortran-ordered arrays have no such offset; they are read whole and then cut.
 #include "convssm/io/array_file.h"
 
-#include <algorithm>
 #include <array>
 
 #include "convssm/io/layout.h"
@@ -26,13 +25,6 @@ const ZipMember& find_member(const ZipFile& zip, const std::string& name, const 
     if (member.name == name + ".npy") return member;
   }
   fail_missing(zip.name(), name, names);
-}
-
-Array chunk_of(const Array& whole, uint64_t first, uint64_t count) {
-  Array chunk(whole.dtype(), {static_cast<int64_t>(count)});
-  const size_t size = dtype_size(whole.dtype());
-  std::ranges::copy(whole.bytes().subspan(first * size, count * size), chunk.bytes().begin());
-  return chunk;
 }
 
 }  // namespace
@@ -75,7 +67,7 @@ Array ArrayFile::read(uint64_t first, uint64_t count) const {
   if (first > all || count > all - first) {
     fail(ErrorKind::usage, "[ArrayFile] '{}' has {} elements, asked for {} from {} on", path_, all, count, first);
   }
-  if (whole_only_) return chunk_of(read(), first, count);
+  if (whole_only_) return chunk_of(read(), first, count, path_);
   Array array(info_.dtype, {static_cast<int64_t>(count)});
   source_->read(data_offset_ + first * dtype_size(info_.dtype), array.bytes());
   normalize_bools(array);

@@ -11,7 +11,7 @@
 namespace convssm::io {
 
 struct VideoFormat {
-  int64_t frames = 0;  // how many will come; 0: unknown
+  int64_t frames = 0;  // how many will come
   int64_t width = 0;
   int64_t height = 0;
   int64_t channels = 3;

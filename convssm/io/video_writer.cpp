@@ -10,7 +10,6 @@
 #include "convssm/io/array.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/mp4.h"
-#include "convssm/io/npy_stream.h"
 #include "convssm/io/png.h"
 
 namespace convssm::io {
@@ -19,32 +18,6 @@ namespace {
 std::vector<int64_t> shape_of(const VideoFormat& format) {
   return {format.frames, format.height, format.width, format.channels};
 }
-
-class NpyVideo : public VideoWriter {
- public:
-  NpyVideo(const std::string& path, const VideoFormat& format)
-      : VideoWriter(format), stream_(path, DType::u8, shape_of(format)) {}
-
- private:
-  void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
-  void close_file() override { stream_.close_early(written_); }
-  NpyStream stream_;
-};
-
-class NpzVideo : public VideoWriter {
- public:
-  NpzVideo(const std::string& path, const VideoFormat& format) : VideoWriter(format), stream_(path) {
-    stream_.begin("video", DType::u8, shape_of(format));
-  }
-
- private:
-  void write_frame(std::span<const uint8_t> frame) override { stream_.write(frame); }
-  void close_file() override { stream_.end(), stream_.close(); }
-  void shorten() override {
-    fail(ErrorKind::usage, "[VideoWriter] an .npz file cannot end before its {} frames came", format_.frames);
-  }
-  NpzStream stream_;
-};
 
 // .gif and .mp4.
 template <typename Writer>
@@ -123,20 +96,16 @@ struct Kind {
   std::unique_ptr<VideoWriter> (*open)(const std::string&, const VideoFormat&);
 };
 
-constexpr Kind kinds[] = {{".npy", make<NpyVideo>},
-                          {".npz", make<NpzVideo>},
-                          {".gif", make<EncodedVideo<GifWriter>>},
-                          {".mp4", make<EncodedVideo<Mp4Writer>>},
-                          {".png", make<Strip>}};
+constexpr Kind kinds[] = {
+    {".gif", make<EncodedVideo<GifWriter>>}, {".mp4", make<EncodedVideo<Mp4Writer>>}, {".png", make<Strip>}};
 
 const Kind& kind_of(const std::string& path) {
   const std::string extension = file_ending(path);
-  std::vector<std::string> known;
   for (const Kind& kind : kinds) {
     if (extension == kind.extension) return kind;
-    known.emplace_back(kind.extension);
   }
-  fail(ErrorKind::usage, "[open_video] the name of a video ends with {}; got '{}'", fmt::join(known, ", "), path);
+  fail(ErrorKind::usage, "[open_video] the name of a video ends with {}; got '{}'", fmt::join(video_endings(), ", "),
+       path);
 }
 
 }  // namespace
@@ -164,6 +133,12 @@ void VideoWriter::close_early() {
   shorten();
   close_file();
   closed_ = true;
+}
+
+std::vector<std::string> video_endings() {
+  std::vector<std::string> all;
+  for (const Kind& kind : kinds) all.emplace_back(kind.extension);
+  return all;
 }
 
 std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format) {

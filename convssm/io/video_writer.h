@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "convssm/io/video_format.h"
 
@@ -24,7 +25,7 @@ class VideoWriter {
   // Completes the file. Error(usage) unless all frames came.
   void close();
 
-  // Completes the file with the frames that came, at least one. Error(usage) for .npz, whose sizes are fixed.
+  // Completes the file with the frames that came, at least one.
   void close_early();
 
  protected:
@@ -40,9 +41,11 @@ class VideoWriter {
   bool closed_ = false;
 };
 
-// .npy: u8 [T,H,W,C]. .npz: the same as `video`. .gif and .mp4: to look at, 1 or 3 channels. .png: up to 20 frames,
-// evenly spaced in time, side by side. All but .png and the encoder of .mp4 need the memory of a frame.
-// Error(usage) for other extensions.
+// .gif, .mp4, .png
+std::vector<std::string> video_endings();
+
+// To look at, 1 or 3 channels. .png: up to 20 frames, evenly spaced in time, side by side. All but .png and the encoder of
+// .mp4 need the memory of a frame. Error(usage) for other extensions.
 std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format);
 
 }  // namespace convssm::io

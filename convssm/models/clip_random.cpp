@@ -53,7 +53,9 @@ at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes) {
 at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities) {
   const at::Tensor u =
       draw_uniform(position, probabilities.sizes().slice(1, probabilities.dim() - 2)).to(probabilities.device());
-  const at::Tensor below = probabilities.to(at::kDouble).cumsum(-1) <= u.unsqueeze(-1);
+  const at::Tensor ends = probabilities.to(at::kDouble).cumsum(-1);
+  // Times their sum, which rounding keeps from being 1: then a category ends above the number, and one of 0 never does.
+  const at::Tensor below = ends <= u.unsqueeze(-1) * ends.slice(-1, -1);
   return below.sum(-1).clamp_max(probabilities.size(-1) - 1);
 }
 

@@ -1,7 +1,9 @@
 // A forecaster turns contexts into futures, frame by frame.
 // Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
 // batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
+// One exception: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions).
 // The state is a value of named tensors; nobody but the forecaster knows the names inside.
+// One forecaster is for one thread at a time; states may go anywhere.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +29,10 @@ struct Forecast {
 
 struct EngineOptions {
   int64_t batch = 1;
-  bool int8 = false;  // convolutions in 8-bit integers
+  // Convolutions in 8-bit integers, whose ranges are what the convolutions see in the first start() or load() of the
+  // engine, over its whole batch. So a future depends, within that rounding, on the clips beside it and on what the engine
+  // was started with first: where it matters, one clip to an engine.
+  bool int8 = false;
 };
 
 // A forecaster that holds its own state, compiled or not: what generation runs.
@@ -42,11 +47,13 @@ class FrameEngine {
   virtual at::Tensor next(const at::Tensor& action) = 0;  // in memory of its own
 };
 
+// start(), next() and observe() run without gradients: a loop over frames keeps no graph.
 class Forecaster {
  public:
   virtual ~Forecaster() = default;
 
-  // Takes in context clips of at least one frame. next() then gives the frame after them.
+  // Takes in context clips of at least one frame. next() then gives the frame after them. Models of continuous time
+  // read clips.timing; step_rescale holds for what follows too, at intervals of 1.
   virtual State start(const Clips& context, const Seeds& seeds) = 0;
 
   // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
@@ -67,9 +74,11 @@ class Forecaster {
   // How many clips a state holds. Error(data) if it is not a state of this forecaster.
   virtual int64_t clips_in(const State& state) const = 0;
 
+  // Whether compile() may give an engine.
+  virtual bool compiles() const { return false; }
+
   // The same frames but for rounding, faster; null if there is none. Parameters are read now: later changes of
   // the model are not seen. Must not outlive the forecaster.
-  virtual bool compiles() const { return false; }
   virtual std::unique_ptr<FrameEngine> compile(const EngineOptions& options);
 };
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
-#include "convssm/base/nearest.h"
+#include "convssm/base/registry.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 
 namespace convssm::models {
@@ -16,37 +16,30 @@ std::shared_ptr<Model> make_pixel(const nlohmann::json& json, const data::FrameF
   return std::make_shared<PixelPredictorImpl>(options);
 }
 
-std::vector<ModelInfo>& table() {
-  static std::vector<ModelInfo> models{
+std::vector<ModelInfo> own_models() {
+  return {
       {"pixel",
        "encoder, temporal core, decoder on pixels, L1 + L2 loss",
        make_pixel,
        {"core.window", "core.recompute"}},
   };
-  return models;
+}
+
+Registry<ModelInfo>& registry() {
+  static Registry<ModelInfo> all("model", own_models());
+  return all;
 }
 
 }  // namespace
 
-const std::vector<ModelInfo>& all_models() { return table(); }
+const std::vector<ModelInfo>& all_models() { return registry().all(); }
 
-void register_model(ModelInfo info) {
-  for (const ModelInfo& model : table()) {
-    if (model.name == info.name) fail(ErrorKind::usage, "[register_model] there is a model '{}' already", info.name);
-  }
-  table().push_back(std::move(info));
-}
+void register_model(ModelInfo info) { registry().add(std::move(info)); }
 
 const ModelInfo& find_model(const nlohmann::json& options) {
   if (!options.is_object()) fail(ErrorKind::usage, "[model] expected a group of options, got {}", options.dump());
   const nlohmann::json given = options.contains("name") ? options["name"] : "pixel";
-  const std::string name = given.is_string() ? given.get<std::string>() : given.dump();
-  std::vector<std::string> names;
-  for (const ModelInfo& model : all_models()) {
-    if (name == model.name) return model;
-    names.push_back(model.name);
-  }
-  fail_unknown("[model] unknown model", name, names);
+  return registry().find(given.is_string() ? given.get<std::string>() : given.dump());
 }
 
 std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames) {

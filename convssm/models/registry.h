@@ -21,7 +21,8 @@ struct ModelInfo {
 
 const std::vector<ModelInfo>& all_models();
 
-// Adds a model of the caller's own; Error(usage) if the name is taken. References from find_model end with it.
+// Adds a model of the caller's own; Error(usage) if the name is taken or empty, or nothing makes it. References from
+// find_model end with it.
 void register_model(ModelInfo info);
 
 // The one that options["name"] names (default: pixel); an unknown name is an error that names the nearest.

@@ -112,7 +112,7 @@ void FramePlan::add_row(Buffer x, const at::Tensor& table, const at::Tensor& cho
     const int64_t last = rows.size(0) - 1, C = x.channels;
     const int64_t* chosen = choice.data_ptr<int64_t>();
     for (int64_t b = 0; b < batch(); ++b) {
-      ops::require("FramePlan", chosen[b] < last, "actions must be below model.actions = {}, got {}", last, chosen[b]);
+      ops::require("FramePlan", chosen[b] < last, "a choice must be below {}, the last row, got {}", last, chosen[b]);
     }
     at::parallel_for(0, batch() * x.height, grain(x.width * C), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -36,5 +36,29 @@ TEST(ArrayCache, AnArrayBeyondTheLimitIsKeptAlone) {
   EXPECT_EQ(cache.bytes(), 4u);
 }
 
+TEST(ArrayCache, AFileThatBecameShorterIsRefused) {
+  ScratchFolder folder;
+  const std::vector<io::NamedArray> shorter{{"a", io::make_array<uint8_t>({4}, {1, 2, 3, 4})}};
+  io::write_npz(folder.path("x"), shorter, true);
+  ArrayCache cache(100);
+  const auto refused = [&](uint64_t first, uint64_t count) {
+    convssm::testing::expect_error([&] { cache.read(folder.path("x"), "a", first, count); },
+                                   {"/x", "has changed since it was opened"});
+  };
+  refused(3, 2);
+  refused(1000, 1);
+  refused(2, UINT64_MAX);
+  EXPECT_EQ(cache.read(folder.path("x"), "a", 2, 2).values<uint8_t>()[1], 4);
+}
+
+TEST(ArrayCache, AFailedLoadIsTriedAgain) {
+  ArrayCache cache(100);
+  const auto broken = []() -> io::Array { fail(ErrorKind::io, "the disk is away"); };
+  convssm::testing::expect_error([&] { cache.whole("x", "a", 4, broken); }, {"the disk is away"});
+  EXPECT_EQ(cache.bytes(), 0u);
+  const auto good = [] { return io::make_array<uint8_t>({4}, {1, 2, 3, 4}); };
+  EXPECT_EQ(cache.whole("x", "a", 4, good).values<uint8_t>()[3], 4);
+}
+
 }  // namespace
 }  // namespace convssm::data

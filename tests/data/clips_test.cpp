@@ -92,6 +92,30 @@ TEST(Clips, OnlyRowsThatFitAreJoined) {
   expect_error([&] { put_row(one, 2, 2, batch); }, {"row 2 of 2"});
 }
 
+TEST(Clips, EveryMemberOfARowIsABatchOfOne) {
+  const auto refuse = [](const std::function<void(Clips&)>& change, const std::vector<std::string>& parts) {
+    for (const int64_t at : {0, 1}) {
+      Clips batch, other = full(1, 3);
+      change(other);
+      if (at > 0) put_row(full(1, 3), 0, 2, batch);
+      expect_error([&] { put_row(other, at, 2, batch); }, parts);
+    }
+  };
+  refuse([](Clips& c) { c.actions = at::zeros({3}, at::kLong); }, {"put_row", "actions must be [1,T,...]", "[3]"});
+  refuse([](Clips& c) { c.actions = at::zeros({2, 3, 5}); }, {"actions", "[2,3,5]"});
+  refuse([](Clips& c) { c.valid = c.valid.expand({4, 3, 2, 3, 4}); }, {"valid", "[4,3,2,3,4]"});
+  refuse([](Clips& c) { c.timing.dt = at::ones({3}); }, {"dt", "[3]"});
+  refuse([](Clips& c) { c.timing.resets = at::zeros({}, at::kBool); }, {"resets", "[]"});
+}
+
+TEST(Clips, RowsOfOneBatchHaveOneStepRescale) {
+  Clips slow = full(1, 3), fast = full(1, 3), batch;
+  fast.timing.step_rescale = 0.25;
+  put_row(slow, 0, 2, batch);
+  expect_error([&] { put_row(fast, 1, 2, batch); }, {"put_row", "clip 1", "step_rescale", "0.25", "0.5"});
+  expect_error([&] { stack_rows({slow, fast}); }, {"stack_rows", "step_rescale", "0.25", "0.5"});
+}
+
 TEST(Clips, RowsAreRepeated) {
   const Clips clips = full(2, 3), twice = repeat_rows(clips, 2);
   EXPECT_EQ(twice.batch(), 4);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "convssm/data/folder.h"
+#include "convssm/io/video_writer.h"
 #include "folder_files.h"
 
 namespace convssm::data {
@@ -76,8 +77,6 @@ TEST_F(FolderErrors, WrongKeysAndShapes) {
 TEST_F(FolderErrors, WrongActions) {
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({2}, at::kLong)}});
   expect_refused({"actions", "[3]", "i64 [2]"});
-  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::full({3}, -1, at::kLong)}});
-  expect_refused({"actions must be 0 or more, found -1"});
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3})}});
   expect_refused({"whole numbers of shape [3]", "floats of shape [3, A]", "f32 [3]"});
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({4, 2})}});
@@ -89,6 +88,26 @@ TEST_F(FolderErrors, WrongActions) {
   expect_refused({"either all files have actions or none", "a.npz", "whole numbers", "b.npz", "none"});
   npz("b.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3, 2})}});
   expect_refused({"all of one kind", "a.npz", "b.npz", "2 numbers per frame"});
+}
+
+TEST_F(FolderErrors, SplitsWithoutTraining) {
+  for (const char* other : {"valid", "test"}) {
+    std::filesystem::remove_all(folder.path());
+    npy(std::string(other) + "/a.npy", numbers({3, 8, 8}));
+    npy("more/b.npy", numbers({3, 8, 8}));
+    expect_refused({std::string(other) + "/", "no train/", "move the training clips to train/"});
+    npy("train/c.npy", numbers({3, 8, 8}));
+    EXPECT_EQ(open()->size(parse_split(other)), 1u);
+  }
+}
+
+TEST_F(FolderErrors, RangesOfAnimations) {
+  const auto video = io::open_video(folder.path("a.gif"), {.frames = 3, .width = 8, .height = 8, .channels = 1});
+  const std::vector<uint8_t> frame(64, 9);
+  for (int k = 0; k < 3; ++k) video->write(frame);
+  video->close();
+  EXPECT_TRUE(open(all_train)->format().is_8_bit());
+  expect_error([this] { open({{"low", 0}, {"high", 1}}); }, {"a.gif", "low and high", "0 to 255"});
 }
 
 TEST_F(FolderErrors, WrongOptions) {

@@ -83,6 +83,14 @@ TEST_F(FolderTest, ReadsActions) {
   EXPECT_TRUE(at::equal(clip.actions[0], at::tensor({4, 5, 0}, at::kLong)));
 }
 
+TEST_F(FolderTest, NegativeActionsAreMasked) {
+  const at::Tensor actions = at::tensor({-1, 2, 0, -7, 1, -1, 2, 1}, at::kInt).view({2, 4});
+  npz("clips.npz", {{"video", numbers({2, 4, 6, 6, 3})}, {"actions", actions}});
+  const auto dataset = open(all_train);
+  EXPECT_EQ(dataset->actions().count, 3);
+  EXPECT_TRUE(dataset->clip(Split::train, 0, 4).actions.equal(actions.slice(0, 0, 1).to(at::kLong)));
+}
+
 TEST_F(FolderTest, ReadsActionsThatAreNumbers) {
   at::Tensor actions = at::arange(24, at::kDouble).view({2, 4, 3}) / 7;
   actions[1][2][1] = NAN;  // masked
@@ -147,6 +155,7 @@ TEST_F(FolderTest, RangesOfValues) {
   const auto clamped =
       open({{"low", 200}, {"high", 400}, {"clamp", true}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}});
   EXPECT_EQ(clamped->clip(Split::train, 0, 2).video[0].max().item<float>(), 1.0f);
+  EXPECT_EQ(clamped->format().to_json()["clamp"], true) << "for contexts of the model";
 }
 
 TEST_F(FolderTest, ChannelsHaveRangesAndNamesOfTheirOwn) {

@@ -31,7 +31,14 @@ TEST(FrameFormat, SurvivesJson) {
       {"name": "t850", "low": 220.0, "high": 320.0}, {"low": -30.0, "high": 30.0}]})"));
 }
 
-TEST(FrameFormat, ReadsTheFormOfVersion01) {
+TEST(FrameFormat, KeepsHowValuesOutsideAreRead) {
+  json with = weather().to_json();
+  with["clamp"] = true;
+  EXPECT_EQ(FrameFormat::from_json(with).to_json(), with);
+  EXPECT_FALSE(weather().to_json().contains("clamp")) << "the default needs no word";
+}
+
+TEST(FrameFormat, ReadsTheFormOfOneRange) {
   const FrameFormat format =
       FrameFormat::from_json({{"channels", 3}, {"height", 20}, {"width", 30}, {"low", -1.5}, {"high", 2.5}});
   EXPECT_EQ(format.channels, std::vector<Channel>(3, {"", -1.5, 2.5}));

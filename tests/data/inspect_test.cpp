@@ -67,5 +67,12 @@ TEST_F(Inspect, KnowsAnimations) {
   EXPECT_NE(look("b.txt").problem.find("none of .npy, .npz, .gif, .mp4, .png must be IDX"), std::string::npos);
 }
 
+TEST_F(Inspect, TellsThatTestClipsWouldBeTrainedOn) {
+  npy("test/a.npy", numbers({3, 8, 8}));
+  const Inspection found = inspect(folder.path(), "", "");
+  EXPECT_NE(found.problem.find("has test/ but no train/"), std::string::npos) << found.problem;
+  EXPECT_EQ(found.clips, 1u);
+}
+
 }  // namespace
 }  // namespace convssm::data

@@ -178,8 +178,17 @@ TEST(TimingStudy, CanBeStoppedAndKeepsWholeBatches) {
   EXPECT_EQ(some["dropped"], f.study()["dropped"]);
 }
 
+TEST(TimingStudy, AsksTheDatasetForFinerClips) {
+  data::register_dataset({"finer of a test", "", [](auto&, uint64_t) { return nullptr; },
+                          [](const nlohmann::json& options, int64_t factor) {
+                            return nlohmann::json{{"name", options["name"]}, {"rate", factor}};
+                          }});
+  EXPECT_EQ(finer_data({{"name", "finer of a test"}}), (nlohmann::json{{"name", "finer of a test"}, {"rate", 4}}));
+  expect_error([] { finer_data({{"name", "folder"}}); }, {"moving-mnist, finer of a test", "'folder'"});
+}
+
 TEST(TimingStudy, ExplainsWhatItCannotDo) {
-  expect_error([] { finer_data({{"name", "folder"}, {"path", "x"}}); }, {"[timing]", "moving-mnist", "'folder'"});
+  expect_error([] { finer_data({{"name", "folder"}, {"path", "x"}}); }, {"[timing]", "moving-mnist", "not 'folder'"});
   EXPECT_NEAR(finer_data({{"name", "moving-mnist"}})["step"].get<double>(), 0.15 / 4, 1e-12);
   Fixture f;
   for (const nlohmann::json& core : {nlohmann::json{{"name", "convlstm"}, {"features", 8}},

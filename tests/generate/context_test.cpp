@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <nlohmann/json.hpp>
+
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
@@ -74,6 +76,16 @@ TEST(Context, AnimationsAreBytesWhateverTheUnits) {
     const Context moving = read_context(scratch.path("g.gif"), format, {.frames = 3});
     EXPECT_LT(distance(moving.clips.video[0], frames(4, kBytes).slice(0, 0, 3)), 1.0 / 255 + 1e-6);
   }
+}
+
+TEST(Context, ValuesOutsideAreWhatTheyWereInTraining) {
+  const ScratchFolder scratch;
+  io::write_npy(scratch.path("a.npy"), io::to_array(at::full({3, 6, 4}, 300.f)));
+  expect_error([&] { read_context(scratch.path("a.npy"), kBytes, {}); }, {"a.npy", "300", "outside"});
+  nlohmann::json json = kBytes.to_json();
+  json["clamp"] = true;
+  const Context clamped = read_context(scratch.path("a.npy"), data::FrameFormat::from_json(json), {});
+  EXPECT_TRUE(clamped.clips.video.eq(1).all().item<bool>());
 }
 
 TEST(Context, WhatDoesNotFitIsRefused) {

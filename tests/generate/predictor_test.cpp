@@ -14,6 +14,7 @@
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/registry.h"
 #include "convssm/nn/frame_plan.h"
+#include "tests/models/toys.h"
 #include "tests/support.h"
 
 namespace convssm::generate {
@@ -142,7 +143,7 @@ TEST(Predictor, Actions) {
   EXPECT_LT(distance(predictor.next_after(next), expected.frame), 1e-5);
   EXPECT_GT(distance(forecaster.next(forecaster.start({video}, {}), {}).frame, expected.frame), 1e-4)
       << "actions matter";
-  expect_error([&] { predictor.next_after(at::tensor({0, 4}, at::kLong)); }, {"below", "4"});
+  expect_error([&] { predictor.next_after(at::tensor({0, 4}, at::kLong)); }, {"below model.actions = 4", "got 4"});
 }
 
 TEST(Predictor, AStateGoesBetweenPredictorAndModel) {
@@ -164,6 +165,64 @@ TEST(Predictor, AStateGoesBetweenPredictorAndModel) {
   expect_error([&] { second.start(models::State()); }, {"empty"});
 }
 
+TEST(Predictor, AStateOfOneFrameIsEnough) {
+  const Kind kind{kConvS5};
+  const auto model = make(kind);
+  torch::NoGradGuard no_grad;
+  models::Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor video = clips(kind, 1, 4);
+  const models::State state = forecaster.start({video.slice(1, 0, 1)}, {});
+  Predictor predictor(*model);
+  ASSERT_TRUE(predictor.compiled());
+  predictor.start({video});  // leaves states behind
+  predictor.next();
+  predictor.start(state);
+  EXPECT_LT(distance(predictor.next(), forecaster.next(state, {}).frame), 1e-5);
+}
+
+TEST(Predictor, OnlyTheEagerEngineTakesTimes) {
+  const Kind kind{kConvS5};
+  const auto model = make(kind);
+  data::Clips context{clips(kind, 1, 4)};
+  Predictor plan(*model), eager(*model, {.compile = false});
+  plan.start(context);
+  eager.start(context);
+  const at::Tensor plain = eager.next();
+  for (const data::ClipTiming& timing :
+       {data::ClipTiming{at::full({1, 4}, 2.0), {}, 1}, {{}, at::ones({1, 4}, at::kBool), 1}, {{}, {}, 0.5}}) {
+    context.timing = timing;
+    eager.start(context);
+    expect_error([&] { plan.start(context); }, {"dt, resets and step_rescale", "eager"});
+    expect_error([&] { plan.start(eager.state()); }, {"dt, resets and step_rescale", "eager"});
+    EXPECT_LT(distance(eager.next(), model->as_forecaster()->forecasts(context, {}).select(1, 3)), 1e-5);
+  }
+}
+
+TEST(Predictor, AContextWithoutFramesIsRefused) {
+  const Kind kind{kConvS5};
+  const auto model = make(kind);
+  for (const bool compile : {true, false}) {
+    Predictor predictor(*model, {.compile = compile});
+    expect_error([&] { predictor.start({.codes = at::zeros({1, 3, 2, 2}, at::kLong)}); }, {"needs the video"});
+    expect_error([&] { predictor.start({at::zeros({1, 3, 2, 12, 12})}); }, {"[B,T,1,12,12]", "[1,3,2,12,12]"});
+  }
+}
+
+// Says that it compiles, and then has nothing for these options.
+class Reluctant : public testing::DrawingModel {
+ public:
+  bool compiles() const override { return true; }
+};
+
+TEST(Predictor, AForecasterThatDoesNotCompileAfterAllRunsEager) {
+  Reluctant model;
+  Predictor predictor(model, {.batch = 2});
+  EXPECT_FALSE(predictor.compiled());
+  predictor.start({clips({}, 2, 3)}, {1, 2});
+  EXPECT_EQ(predictor.next().size(0), 2);
+  expect_error([&] { Predictor(model, {.precision = Precision::int8}); }, {"int8", "float32"});
+}
+
 TEST(Predictor, ABatchIsItsClips) {
   const Kind kind{kConvS5};
   const auto model = make(kind);
@@ -183,7 +242,7 @@ TEST(Predictor, BadUse) {
   Predictor predictor(*model, {.batch = 2});
   expect_error([&] { predictor.next(); }, {"start()"});
   expect_error([&] { predictor.start({clips(kind, 1, 3)}); }, {"2 clips", "got 1"});
-  expect_error([&] { predictor.next(at::zeros({2, 1, 5, 5})); }, {"[2,1,5,5]", "[2,1,12,12]"});
+  expect_error([&] { predictor.next(at::zeros({2, 1, 5, 5})); }, {"[B,T,1,12,12]", "[2,1,1,5,5]"});
   expect_error([&] { Predictor(*model, {.batch = 0}); }, {"batch", "0"});
   expect_error([&] { parse_precision("int4"); }, {"float32", "int8", "int4"});
 }

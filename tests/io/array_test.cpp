@@ -132,6 +132,22 @@ TEST(Source, ReadsInsideOnly) {
   }
 }
 
+TEST(Array, GivesChunks) {
+  const Array whole = make_array<int16_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  expect_equal(chunk_of(whole, 2, 3, "f"), make_array<int16_t>({3}, {3, 4, 5}));
+  expect_equal(chunk_of(whole, 6, 0, "f"), Array(DType::i16, {0}));
+  for (const auto& [first, count] : {std::pair<uint64_t, uint64_t>{6, 1}, {7, 0}, {0, 7}, {1, UINT64_MAX}}) {
+    expect_error(ErrorKind::data, "'f' has changed since it was opened",
+                 [&, first = first, count = count] { chunk_of(whole, first, count, "f"); });
+  }
+}
+
+TEST(Array, KnowsFloats) {
+  for (const DType dtype : all_dtypes) {
+    EXPECT_EQ(is_float(dtype), dtype_name(dtype)[0] == 'f' || dtype == DType::bf16) << dtype_name(dtype);
+  }
+}
+
 TEST(Text, IsCutAndEscaped) {
   EXPECT_EQ(in_quotes("abc"), "'abc'");
   EXPECT_EQ(in_quotes(std::string_view("a\0\x1b\xff", 4)), "'a\\x00\\x1b\\xff'");

@@ -6,8 +6,6 @@
 
 #include "../base/scratch_folder.h"
 #include "convssm/io/animation.h"
-#include "convssm/io/npy.h"
-#include "convssm/io/npz.h"
 #include "convssm/io/png.h"
 #include "malformed.h"
 #include "samples.h"
@@ -30,21 +28,7 @@ Array write_and_read(const std::string& name, const VideoFormat& format) {
   for (const Frame& frame : smooth_frames(format)) video->write(frame);
   EXPECT_FALSE(std::filesystem::exists(folder.path(name)));
   video->close();
-  if (name.ends_with(".npy")) return read_npy(folder.path(name));
-  if (name.ends_with(".npz")) return NpzFile(folder.path(name)).read("video");
   return read_animation(folder.path(name));
-}
-
-Array stacked(const VideoFormat& format) {
-  return stack(smooth_frames(format), format.height, format.width, format.channels);
-}
-
-TEST(Video, ArraysAreExactWhateverTheChannels) {
-  for (const int64_t channels : {1, 2, 3, 5}) {
-    const VideoFormat format{.frames = 6, .width = 8, .height = 5, .channels = channels, .scale = 3};
-    expect_equal(write_and_read("a.npy", format), stacked(format));
-    expect_equal(write_and_read("a.npz", format), stacked(format));
-  }
 }
 
 TEST(Video, PicturesAreScaled) {
@@ -98,7 +82,7 @@ TEST(Video, AStripShowsFramesEvenlySpaced) {
 
 TEST(Video, CountsFrames) {
   const ScratchFolder folder;
-  for (const char* name : {"a.npy", "a.npz", "a.gif", "a.mp4", "a.png"}) {
+  for (const char* name : {"a.gif", "a.mp4", "a.png"}) {
     SCOPED_TRACE(name);
     {
       const auto video = open_video(folder.path(name), {2, 4, 4, 1});
@@ -123,13 +107,13 @@ TEST(Video, Refuses) {
   for (const char* name : {"a.gif", "a.mp4", "a.png"}) {
     expect_error(ErrorKind::usage, "channels, got 2; write .npy", [&] { open_video(folder.path(name), {1, 4, 4, 2}); });
   }
-  for (const char* name : {"a.avi", "a", "gif"}) {
-    expect_error(ErrorKind::usage, "ends with .npy, .npz, .gif, .mp4, .png; got", [&] {
+  for (const char* name : {"a.npy", "a.avi", "a", "gif"}) {
+    expect_error(ErrorKind::usage, "ends with .gif, .mp4, .png; got", [&] {
       open_video(folder.path(name), {1, 4, 4, 1});
     });
   }
   expect_error(ErrorKind::usage, "must not be empty, got [0, 4, 4, 1]", [&] {
-    open_video(folder.path("a.npy"), {0, 4, 4, 1});
+    open_video(folder.path("a.gif"), {0, 4, 4, 1});
   });
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

@@ -96,6 +96,14 @@ TEST(LawOfFutures, DrawsHaveTheirDistribution) {
   EXPECT_TRUE(position.select(1, 1).equal(at::full({4}, 2, at::kLong)));
 }
 
+TEST(LawOfFutures, WhatCannotBeIsNeverDrawn) {
+  at::Tensor position = first_position({1, 2}, 2);
+  const at::Tensor probabilities = at::tensor({0.f, 0.5f, 0.f, 0.3f, 0.f}).expand({2, 5000, 5});  // of sum 0.8
+  const at::Tensor drawn = draw_category(position, probabilities);
+  for (const int64_t k : {0, 2, 4}) EXPECT_FALSE(drawn.eq(k).any().item<bool>()) << k;
+  EXPECT_NEAR(drawn.eq(1).to(at::kDouble).mean().item<double>(), 0.5 / 0.8, 0.02);
+}
+
 // The pixel model draws nothing; its batches may differ by the rounding of a product, and by no more.
 TEST(LawOfFutures, ThePixelModelKeepsItButForRounding) {
   torch::NoGradGuard no_grad;

@@ -208,6 +208,60 @@ TEST(PixelPredictor, ForecastsKnowWhenFramesWereTaken) {
   expect_error(refused({{}, {}, 2}), {"step_rescale", "no time between frames"});
 }
 
+TEST(PixelPredictor, AContextKnowsWhenItsFramesWereTaken) {
+  const auto model = small_model(kSmallCore);
+  Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor video = randn({2, 6, 1, 7, 9}, 5).tanh();
+  at::Tensor dt = at::arange(1, 13, at::kDouble).view({2, 6}) / 4, resets = at::zeros({2, 6}, at::kBool);
+  dt.slice(1, 4).fill_(1);  // of frames that are observed
+  resets[0][3] = true;
+  for (const data::ClipTiming& timing :
+       {data::ClipTiming{dt, {}, 1}, {{}, resets, 1}, {{}, {}, 0.25}, {dt, resets, 2}}) {
+    const Clips clips = with_timing(video, timing);
+    const at::Tensor expected = forecaster.forecasts(clips, {}), without = forecaster.forecasts({video}, {});
+    EXPECT_GT(distance(expected, without), 1e-6);
+    for (int64_t K = 1; K <= 4; ++K) {
+      const State state = forecaster.start(data::frames_of(clips, 0, K), {});
+      EXPECT_LT(distance(forecaster.next(state, {}).frame, expected.select(1, K - 1)), 1e-10) << K;
+    }
+    State seen = forecaster.start(data::frames_of(clips, 0, 4), {}), corrected = forecaster.next(seen, {}).state;
+    for (int64_t k = 4; k < 6; ++k) {
+      seen = forecaster.observe(seen, video.select(1, k), {});
+      corrected = forecaster.observe(corrected, video.select(1, k), {});
+      const Forecast next = forecaster.next(corrected, {});
+      EXPECT_LT(distance(forecaster.next(seen, {}).frame, expected.select(1, k)), 1e-10) << k;
+      EXPECT_LT(distance(next.frame, expected.select(1, k)), 1e-10) << k;
+      corrected = next.state;
+    }
+  }
+}
+
+TEST(PixelPredictor, AStateOfAnotherBatchsTimesIsRefused) {
+  const auto model = small_model(kSmallCore);
+  Forecaster& forecaster = *model->as_forecaster();
+  State state = forecaster.start(with_timing(randn({2, 3, 1, 7, 9}, 5).tanh(), {at::ones({2, 3}), {}, 1}), {});
+  state.set("dt", at::ones({3}));
+  expect_error([&] { forecaster.next(state, {}); }, {"dt", "[2]", "[3]"});
+  state.set("dt", at::ones({2}));
+  state.set("step_rescale", at::ones({2}));
+  expect_error([&] { forecaster.next(state, {}); }, {"step_rescale", "[1]", "[2]"});
+}
+
+TEST(PixelPredictor, ForecastingKeepsNoGraph) {
+  const auto model = small_model(kSmallCore);
+  Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor video = randn({2, 3, 1, 7, 9}, 5).tanh();
+  State state = forecaster.start({video}, {});
+  const auto expect_none = [](const State& found) {
+    for (const auto& [name, value] : found.items()) EXPECT_FALSE(value.requires_grad()) << name;
+  };
+  expect_none(state);
+  expect_none(forecaster.observe(state, video.select(1, 0), {}));
+  const Forecast next = forecaster.next(state, {});
+  EXPECT_FALSE(next.frame.requires_grad());
+  expect_none(next.state);
+}
+
 TEST(PixelPredictor, TheLossKnowsTimeAndWhatWasMeasured) {
   torch::NoGradGuard no_grad;
   const auto model = small_model(kSmallCore);

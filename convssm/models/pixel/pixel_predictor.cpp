@@ -212,40 +212,47 @@ at::Tensor PixelPredictorImpl::forecasts(const Clips& clips, const at::Tensor& c
   return all;
 }
 
-// All frames but the last through the core, each with the action that follows it.
-State PixelPredictorImpl::take_in(const at::Tensor& frames, const at::Tensor& actions, const data::ClipTiming& timing,
-                                  State inner) {
-  const int64_t known = frames.size(1) - 1;
+// The core after all frames but the last, each with the action that follows it.
+State PixelPredictorImpl::take_in(const Clips& context) {
+  const int64_t known = context.frames() - 1;
+  State inner;
   for (int64_t k = 0; k < known; k += kContextFrames) {
     const int64_t end = std::min(k + kContextFrames, known);
-    inner =
-        run_core(frames.slice(1, k, end), slice_actions(actions, k + 1, end + 1), inner, slice_timing(timing, k, end))
-            .state;
+    inner = run_core(context.video.slice(1, k, end), slice_actions(context.actions, k + 1, end + 1), inner,
+                     slice_timing(context.timing, k, end))
+                .state;
   }
-  return pixel::make_state(inner, frames.select(1, known).clone(), false);
+  return inner;
 }
 
 State PixelPredictorImpl::start(const Clips& context, const Seeds&) {
+  at::NoGradGuard no_grad;
   check("start", context);
   ops::require("start", context.frames() > 0, "a context needs at least 1 frame, got 0");
-  return take_in(context.video, context.actions, context.timing, {});
+  const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
+  const data::ClipTiming& timing = context.timing;
+  return pixel::make_state(take_in(context), last(context.video), false,
+                           {last(timing.dt), last(timing.resets), timing.step_rescale});
 }
 
 State PixelPredictorImpl::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
   const at::Tensor waiting = pixel::waiting_frame(state, options_.channels, options_.height, options_.width);
   ops::require_shape("observe", "frame", frame, waiting.sizes());
-  if (pixel::forecast_waits(state)) return pixel::make_state(pixel::core_state(state), frame.clone(), false);
-  const at::Tensor frames = at::stack({waiting, frame}, 1);
-  const at::Tensor none = data::masked_like(action);
-  return take_in(frames, action.defined() ? at::stack({none, action}, 1) : action, {}, pixel::core_state(state));
+  const ssm::Timing timing = pixel::waiting_timing(state, waiting.size(0));
+  State inner = pixel::core_state(state);
+  if (!pixel::forecast_waits(state)) inner = core_->step(core_input(waiting, action), inner, timing).state;
+  return pixel::make_state(inner, frame.clone(), false, {{}, {}, timing.step_rescale});
 }
 
 Forecast PixelPredictorImpl::next(const State& state, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
   ops::require("next", !state.empty(), "the state is empty; start() makes one from a context");
   const at::Tensor waiting = pixel::waiting_frame(state, options_.channels, options_.height, options_.width);
-  auto out = core_->step(core_input(waiting, action), pixel::core_state(state));
+  const ssm::Timing timing = pixel::waiting_timing(state, waiting.size(0));
+  auto out = core_->step(core_input(waiting, action), pixel::core_state(state), timing);
   const at::Tensor frame = at::clamp(decode(out.y), -1, 1);
-  return {frame, pixel::make_state(out.state, frame, true)};
+  return {frame, pixel::make_state(out.state, frame, true, {{}, {}, timing.step_rescale})};
 }
 
 int64_t PixelPredictorImpl::clips_in(const State& state) const {

@@ -55,15 +55,17 @@ class PixelPredictorImpl : public Model, public Forecaster {
   void plan(nn::FramePlan& plan);
   const PixelOptions& options() const { return options_; }
 
+  // Error(usage) unless these are clips of this model's frames and actions.
+  void check(const char* operation, const Clips& clips) const;
+
  private:
   at::Tensor embed_actions(const at::Tensor& actions, int64_t N, const at::TensorOptions& like);  // [N,action_features]
   at::Tensor core_input(const at::Tensor& frames, const at::Tensor& actions);  // [N,C,H,W], [N..] -> [N,F,h,w]
   // Frames [B,L,C,H,W] and the actions [B,L] after them through encoder and core: y [L,B,F,h,w].
   cores::CoreOutput run_core(const at::Tensor& frames, const at::Tensor& coming, const State& inner,
                              const data::ClipTiming& timing);
-  State take_in(const at::Tensor& frames, const at::Tensor& actions, const data::ClipTiming& timing, State inner);
+  State take_in(const Clips& context);
   at::Tensor decode(const at::Tensor& features);  // [N,F,h,w] -> [N,C,H,W]
-  void check(const char* operation, const Clips& clips) const;
 
   PixelOptions options_;
   int64_t pad_height_ = 0, pad_width_ = 0;

@@ -17,6 +17,14 @@ bool has(const State& state, const char* name) {
   return std::any_of(items.begin(), items.end(), [&](const auto& item) { return item.first == name; });
 }
 
+// Undefined if there is none.
+at::Tensor row(const State& state, const char* name, int64_t size) {
+  if (!has(state, name)) return {};
+  const at::Tensor values = state.get(name);
+  if (values.dim() == 1 && values.size(0) == size) return values;
+  fail(ErrorKind::data, "the {} of the state must be [{}], got {}", name, size, ops::shape_text(values.sizes()));
+}
+
 }  // namespace
 
 State core_state(const State& state) {
@@ -28,11 +36,14 @@ State core_state(const State& state) {
   return inner;
 }
 
-State make_state(const State& core, const at::Tensor& frame, bool waits) {
+State make_state(const State& core, const at::Tensor& frame, bool waits, const ssm::Timing& of_frame) {
   State outer;
   for (const auto& [name, value] : core.items()) outer.set(kCorePrefix + name, value);
   if (frame.defined()) outer.set(kFrame, frame);
   if (waits) outer.set(kForecastWaits, at::ones({1}));
+  if (of_frame.dt.defined()) outer.set(kDt, of_frame.dt);
+  if (of_frame.resets.defined()) outer.set(kResets, of_frame.resets);
+  if (of_frame.step_rescale != 1) outer.set(kStepRescale, at::full({1}, of_frame.step_rescale, at::kDouble));
   return outer;
 }
 
@@ -47,6 +58,14 @@ at::Tensor waiting_frame(const State& state, int64_t channels, int64_t height, i
   fail(ErrorKind::data,
        "the state must hold frames of [B,{},{},{}] for at least one clip, the frames of this model, got {}", channels,
        height, width, ops::shape_text(frame.sizes()));
+}
+
+ssm::Timing waiting_timing(const State& state, int64_t clips) {
+  ssm::Timing timing{row(state, kDt, clips), row(state, kResets, clips)};
+  if (const at::Tensor rescale = row(state, kStepRescale, 1); rescale.defined()) {
+    timing.step_rescale = rescale.item<double>();
+  }
+  return timing;
 }
 
 }  // namespace convssm::models::pixel

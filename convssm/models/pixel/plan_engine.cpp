@@ -30,6 +30,9 @@ class PlanEngine : public FrameEngine {
 
   void start(const Clips& context, const Seeds&) override {
     at::NoGradGuard no_grad;
+    model_.check("start", context);
+    const data::ClipTiming& timing = context.timing;
+    refuse_times({timing.dt, timing.resets, timing.step_rescale});
     take_in(context);
     if (!watching_) return;
     calibrate();
@@ -38,9 +41,14 @@ class PlanEngine : public FrameEngine {
 
   void load(const State& state) override {
     at::NoGradGuard no_grad;
-    for (const std::string& name : plan_->states()) write(door(name), name, state.get(name));
     const PixelOptions& o = model_.options();
-    replace(waiting_frame(state, o.channels, o.height, o.width));
+    const at::Tensor frame = waiting_frame(state, o.channels, o.height, o.width);
+    refuse_times(waiting_timing(state, frame.size(0)));
+    const bool begins = core_state(state).empty();  // of one frame, which waits
+    for (const std::string& name : plan_->states()) {
+      begins ? door(name).zero_() : write(door(name), name, state.get(name));
+    }
+    replace(frame);
     forecast_waits_ = forecast_waits(state);
     if (watching_) calibrate();
   }
@@ -72,10 +80,16 @@ class PlanEngine : public FrameEngine {
  private:
   at::Tensor door(const std::string& name) const { return plan_->doors().at(name); }
 
-  void write(at::Tensor to, const std::string& name, const at::Tensor& values) {
+  static at::Tensor write(at::Tensor to, const std::string& name, const at::Tensor& values) {
     ops::require("engine", values.defined(), "the state has no {}", name);
     ops::require_shape("engine", name.c_str(), values, to.sizes());
-    to.copy_(values);
+    return to.copy_(values);
+  }
+
+  // What a plan does in a step is fixed.
+  static void refuse_times(const ssm::Timing& timing) {
+    ops::require("engine", !timing.varies() && timing.step_rescale == 1,
+                 "a compiled model takes no dt, resets and step_rescale; take the eager engine");
   }
 
   void set_action(const at::Tensor& action) {
@@ -83,7 +97,9 @@ class PlanEngine : public FrameEngine {
     if (!action.defined()) {
       door("action").zero_();
     } else {
-      write(door("action"), "action", action);
+      const int64_t known = model_.options().actions;
+      const int64_t largest = write(door("action"), "action", action).max().item<int64_t>();
+      ops::require("engine", largest < known, "actions must be below model.actions = {}, got {}", known, largest);
     }
   }
 
