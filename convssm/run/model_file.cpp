@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/base/version.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/tensor.h"
 #include "convssm/models/registry.h"
-#include "convssm/ops/check.h"
 #include "convssm/run/checkpoint.h"
 
 namespace convssm::run {
@@ -95,15 +93,10 @@ io::Metadata recipe_metadata(const ModelRecipe& recipe) {
 
 void load_arrays(models::Model& model, const io::SafetensorsFile& file, bool averaged) {
   at::NoGradGuard no_grad;
-  const std::set<std::string> there(file.names().begin(), file.names().end());
   for (auto& [name, value] : named_values(model)) {
     const std::string average = "average." + name.substr(std::string("model.").size());
-    const at::Tensor found = io::to_tensor(file.read(averaged && there.contains(average) ? average : name));
-    if (found.sizes() != value.sizes()) {
-      fail(ErrorKind::data, "the tensor '{}' has shape {}, this model needs {}: it is of another model", name,
-           ops::shape_text(found.sizes()), ops::shape_text(value.sizes()));
-    }
-    at::Tensor(value).copy_(found);
+    const bool take_average = averaged && file.contains(average);
+    at::Tensor(value).copy_(io::read_tensor(file, take_average ? average : name, value.sizes()));
   }
 }
 

@@ -9,21 +9,14 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "convssm/base/error.h"
 #include "convssm/io/tensor.h"
 #include "convssm/ops/adamw.h"
-#include "convssm/ops/check.h"
 
 namespace convssm::train {
 namespace {
 
 at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, const at::Tensor& like) {
-  const at::Tensor found = io::to_tensor(file.read(name));
-  if (found.sizes() != like.sizes()) {
-    fail(ErrorKind::data, "the tensor '{}' has shape {}, this model needs {}: it is of another model", name,
-         ops::shape_text(found.sizes()), ops::shape_text(like.sizes()));
-  }
-  return found.clone();
+  return io::read_tensor(file, name, like.sizes()).clone();
 }
 
 }  // namespace
@@ -95,13 +88,12 @@ std::vector<io::LazyArray> Optimizer::arrays() const {
 
 void Optimizer::load(const io::SafetensorsFile& file) {
   updates_ = file.read(updates_name()).values<int64_t>()[0];
-  const auto& names = file.names();
   for (Slot& slot : slots_) {
     slot.m = slot.v = at::Tensor();
     const std::string average = "average." + slot.name;
     if (slot.average.defined()) {  // a run that begins to average begins with the weights it has
-      const bool there = std::ranges::find(names, average) != names.end();
-      slot.average = there ? read_like(file, average, slot.parameter) : slot.parameter.detach().clone();
+      slot.average =
+          file.contains(average) ? read_like(file, average, slot.parameter) : slot.parameter.detach().clone();
     }
     if (updates_ == 0) continue;
     slot.m = read_like(file, "optimizer." + slot.name + ".m", slot.parameter);
