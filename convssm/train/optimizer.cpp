@@ -15,6 +15,8 @@
 namespace convssm::train {
 namespace {
 
+constexpr int64_t kBlock = 1 << 18;  // values that change places at once
+
 at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, const at::Tensor& like) {
   return io::read_tensor(file, name, like.sizes()).clone();
 }
@@ -59,14 +61,12 @@ void Optimizer::update(double lr, double scale) {
   }
 }
 
-void Optimizer::swap_averages() {
-  const at::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    if (!slot.average.defined()) continue;
-    const at::Tensor trained = slot.parameter.detach().clone();
-    slot.parameter.copy_(slot.average);
-    slot.average = trained;
+std::vector<std::pair<at::Tensor, at::Tensor>> Optimizer::averages() const {
+  std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
+  for (const Slot& slot : slots_) {
+    if (slot.average.defined()) pairs.emplace_back(slot.parameter, slot.average);
   }
+  return pairs;
 }
 
 std::string Optimizer::updates_name() const {
@@ -101,12 +101,39 @@ void Optimizer::load(const io::SafetensorsFile& file) {
   }
 }
 
-AveragedWeights::AveragedWeights(std::vector<Optimizer>& optimizers) : optimizers_(optimizers) {
-  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+AveragedWeights::AveragedWeights(const std::vector<Optimizer>& optimizers) {
+  const at::NoGradGuard no_grad;
+  at::Tensor buffer;
+  for (const Optimizer& optimizer : optimizers) {
+    for (const auto& [parameter, average] : optimizer.averages()) {
+      const at::Tensor p = parameter.detach().view({-1}), a = average.view({-1});  // p has the parameter's version
+      const bool fits = buffer.defined() && buffer.scalar_type() == p.scalar_type() && buffer.device() == p.device();
+      if (!fits) buffer = at::empty({kBlock}, p.options());
+      for (int64_t begin = 0; begin < p.numel(); begin += kBlock) {
+        const int64_t count = std::min(kBlock, p.numel() - begin);
+        blocks_.push_back({p.narrow(0, begin, count), a.narrow(0, begin, count), buffer.narrow(0, 0, count)});
+      }
+    }
+  }
+  try {
+    for (; swapped_ < blocks_.size(); ++swapped_) blocks_[swapped_].swap();
+  } catch (...) {
+    put_back();
+    throw;
+  }
 }
 
-AveragedWeights::~AveragedWeights() {
-  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+AveragedWeights::~AveragedWeights() { put_back(); }
+
+void AveragedWeights::Block::swap() {
+  buffer.copy_(weights);
+  weights.copy_(average);
+  average.copy_(buffer);
+}
+
+void AveragedWeights::put_back() {
+  const at::NoGradGuard no_grad;
+  while (swapped_ > 0) blocks_[--swapped_].swap();
 }
 
 OnlyLearner::OnlyLearner(models::Model& model, const models::Player& player) {
