@@ -187,7 +187,6 @@ void Trainer::train_step(const data::Clips& clips) {
   }
   ++step_;
   bad_in_a_row_ = 0;
-  interval_.count_step();
 }
 
 void Trainer::skip(const std::string& reason) {
