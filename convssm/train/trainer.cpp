@@ -143,10 +143,17 @@ void Trainer::end_on_bad_steps() const {
        bad_in_a_row_, bad_reason_, last, step_ - bad_in_a_row_);
 }
 
-// The steps done so far are not lost, whatever happened.
+// The steps done so far are not lost, whatever happened; and nothing that goes wrong here hides it.
 void Trainer::tell_failure(const std::string& what) {
-  if (!halfway_ && bad_in_a_row_ == 0 && step_ > std::max<int64_t>(saved_step_, 0)) save();
-  observer_.status("failed", step_, seconds(), what);
+  const auto attempt = [&](const char* task, const auto& action) {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      log_error("after a failure at step {} {} failed too: {}", step_, task, error.what());
+    }
+  };
+  if (!halfway_ && bad_in_a_row_ == 0 && step_ > std::max<int64_t>(saved_step_, 0)) attempt("saving", [&] { save(); });
+  attempt("the status", [&] { observer_.status("failed", step_, seconds(), what); });
 }
 
 LossValues Trainer::batch_gradients(const data::Clips& clips, const models::LossContext& context) {

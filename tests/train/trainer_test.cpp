@@ -1,4 +1,5 @@
-// What is saved, trusted and said when a training goes wrong: a checkpoint is always the state after a whole good step.
+// What is saved, trusted and said when a training goes wrong: a checkpoint is always the state after a whole good step, and
+// the error that is told is the first one.
 #include "convssm/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -212,6 +213,29 @@ TEST(Trainer, AStopAmongBadStepsKeepsTheCheckpointBefore) {
   EXPECT_EQ(f.witness.saved, Steps{2});
   EXPECT_EQ(f.trainer->saved_step(), 2);
   EXPECT_EQ(f.witness.last_state, "stopped");
+}
+
+// The observer fails as well while it hears of a failure.
+TEST(Trainer, TheFirstErrorIsTheOneThatIsTold) {
+  const ScratchFolder scratch;
+  struct Helpless : Witness {
+    using Witness::Witness;
+    bool save(const Snapshot&) override { throw std::bad_alloc(); }
+    void status(const std::string& state, int64_t, double, const std::string&) override {
+      if (state == "failed") throw std::logic_error("the status");
+    }
+  } helpless(scratch);
+  helpless.fails_at = 3;
+  Fixture f(json{{"save_interval", 0}}, helpless);
+  ::testing::internal::CaptureStderr();
+  try {
+    f.run();
+    FAIL() << "no error";
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "the line");
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  for (const char* part : {"bad_alloc", "the status"}) EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
 }  // namespace
