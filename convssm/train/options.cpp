@@ -132,9 +132,11 @@ void read_player_options(OptionReader& read, PlayerOptions& o) {
   read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
 }
 
-void write_player_options(nlohmann::json& json, const PlayerOptions& o) {
+nlohmann::json player_options_json(const PlayerOptions& o) {
+  nlohmann::json json;
   for_each_player_option(o, [&](const char* key, const auto& value) { json[key] = value; });
   json["schedule"] = name(o.schedule);
+  return json;
 }
 
 }  // namespace
@@ -171,8 +173,14 @@ nlohmann::json TrainOptions::to_json() const {
   nlohmann::json json;
   json["chunk_frames"] = chunk_frames == kAutomatic ? nlohmann::json("auto") : nlohmann::json(chunk_frames);
   for_each_option(*this, [&](const char* key, const auto& value) { json[key] = value; });
-  write_player_options(json, optimizer);
-  for (const auto& [player, own] : players) write_player_options(json["players"][player], own);
+  const nlohmann::json all = player_options_json(optimizer);
+  json.update(all);
+  for (const auto& [player, own] : players) {
+    const nlohmann::json its = player_options_json(own);
+    for (const auto& [key, value] : its.items()) {
+      if (value != all[key]) json["players"][player][key] = value;
+    }
+  }
   return json;
 }
 

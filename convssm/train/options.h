@@ -52,7 +52,7 @@ struct TrainOptions {
   const PlayerOptions& player(const std::string& name) const;  // its own or those of all
 
   static TrainOptions from_json(const nlohmann::json& json);
-  nlohmann::json to_json() const;  // all of them
+  nlohmann::json to_json() const;  // all of them; of a player what differs, so that it inherits the rest when read
 };
 
 // At a step of the whole training, `steps` long. 0 before the player's start.

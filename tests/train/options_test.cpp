@@ -69,6 +69,24 @@ TEST(TrainOptions, EveryWrongValueIsExplained) {
   }
 }
 
+TEST(TrainOptions, PlayersGoOnInheriting) {
+  const nlohmann::json json = {
+      {"warmup", 0},
+      {"lr", 0.1},
+      {"players", {{"discriminator", {{"beta1", 0.5}, {"lr", 0.1}}}, {"generator", {{"lr", 0.1}}}}}};
+  nlohmann::json written = TrainOptions::from_json(json).to_json();
+  EXPECT_EQ(written["players"], (nlohmann::json{{"discriminator", {{"beta1", 0.5}}}}));
+  EXPECT_EQ(TrainOptions::from_json(written).to_json(), written);
+  written["lr"] = 0.2;
+  written["schedule"] = "constant";
+  const PlayerOptions own = TrainOptions::from_json(written).player("discriminator");
+  EXPECT_EQ(own.lr, 0.2);
+  EXPECT_EQ(own.beta1, 0.5);
+  EXPECT_EQ(own.schedule, Schedule::constant);
+  written["players"]["discriminator"]["schedule"] = "cosine";
+  EXPECT_EQ(TrainOptions::from_json(written).to_json()["players"]["discriminator"]["schedule"], "cosine");
+}
+
 TEST(TrainOptions, ChunksAreChosenUnlessTheyAreGiven) {
   const auto read = [](const nlohmann::json& chunk) {
     return TrainOptions::from_json({{"warmup", 0}, {"chunk_frames", chunk}}).chunk_frames;
