@@ -87,6 +87,17 @@ TEST(TrainOptions, PlayersGoOnInheriting) {
   EXPECT_EQ(TrainOptions::from_json(written).to_json()["players"]["discriminator"]["schedule"], "cosine");
 }
 
+TEST(TrainOptions, AWrongValueOfAPlayerNamesThePlayer) {
+  const auto wrong = [](const char* key, const nlohmann::json& value, const char* part) {
+    const nlohmann::json json = {{"warmup", 0}, {"players", {{"discriminator", {{key, value}}}}}};
+    expect_error([&] { TrainOptions::from_json(json); }, {"[train] players.discriminator: ", key, part});
+  };
+  wrong("lr", -1, "positive");
+  wrong("beta2", 1, "[0,1)");
+  wrong("start", -3, "between 0");
+  wrong("schedule", "linear", "cosine_short");
+}
+
 TEST(TrainOptions, ChunksAreChosenUnlessTheyAreGiven) {
   const auto read = [](const nlohmann::json& chunk) {
     return TrainOptions::from_json({{"warmup", 0}, {"chunk_frames", chunk}}).chunk_frames;
