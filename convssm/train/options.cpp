@@ -87,7 +87,7 @@ void check(const TrainOptions& o) {
   require(o.self_feed_passes >= 1, "self_feed_passes", "positive", o.self_feed_passes);
   require(o.action_dropout >= 0 && o.action_dropout <= 1, "action_dropout", "in [0,1]", o.action_dropout);
   require(o.workers >= 0 && o.workers <= 64, "workers", "between 0 and 64", o.workers);
-  require(o.log_interval > 0, "log_interval", "positive", o.log_interval);
+  require(o.log_interval >= 0, "log_interval", "0 or positive", o.log_interval);
   require(o.save_interval >= 0, "save_interval", "0 or positive", o.save_interval);
   require(o.sample_interval >= 0, "sample_interval", "0 or positive", o.sample_interval);
   require(o.keep_last > 0, "keep_last", "positive", o.keep_last);

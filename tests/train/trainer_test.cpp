@@ -238,5 +238,11 @@ TEST(Trainer, TheFirstErrorIsTheOneThatIsTold) {
   for (const char* part : {"bad_alloc", "the status"}) EXPECT_NE(said.find(part), std::string::npos) << said;
 }
 
+TEST(Trainer, WritesNoLogIfItIsNotAskedTo) {
+  Fixture f(json{{"steps", 3}, {"log_interval", 0}});
+  f.witness.fails_at = 3;
+  EXPECT_EQ(f.run(), Outcome::finished);
+}
+
 }  // namespace
 }  // namespace convssm::train
