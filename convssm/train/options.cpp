@@ -79,7 +79,7 @@ void check(const PlayerOptions& o, int64_t steps, const std::string& owner = "")
 void check(const TrainOptions& o) {
   require(o.steps > 0, "steps", "positive", o.steps);
   require(o.batch > 0, "batch", "positive", o.batch);
-  require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
+  require(o.frames > 0, "frames", "positive", o.frames);
   require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
   check(o.optimizer, o.steps);
   for (const auto& [name, options] : o.players) check(options, o.steps, owner_text(name));

@@ -28,6 +28,11 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Mod
     o.sample_interval = 0;
     return;
   }
+  if (o.frames == 1 && dataset.longest(data::Split::valid) == 1) {
+    log_warning("the valid clips have one frame, samples need a context before it: training takes none");
+    o.sample_interval = 0;
+    return;
+  }
   check(data::Split::valid, o.sample_context + o.sample_frames, "sample_context + sample_frames");
 }
 

@@ -61,6 +61,36 @@ TEST(MemoryEstimate, LeavesBuffersAndGradientsAlone) {
   for (const at::Tensor& p : model.parameters()) EXPECT_FALSE(p.grad().defined());
 }
 
+TEST(MemoryEstimate, TakesTheShortestClips) {
+  const Subject subject(12, 8);
+  TrainOptions o;
+  o.batch = 2, o.workers = 0;
+  for (const int64_t frames : {2, 3, 4, 5, 8}) {
+    o.frames = frames;
+    const MemoryEstimate estimate = estimate_memory(*subject.model, data::frames_of(subject.clip, 0, frames));
+    EXPECT_GT(estimate.per_frame, 0u) << frames;
+    {
+      ops::MemoryMeter meter;
+      add_gradients(*subject.model, {at::zeros({2, frames, 1, 12, 12})}, {}, 0);
+      EXPECT_GT(estimate.total(o), meter.peak()) << frames;
+    }
+    EXPECT_EQ(plan_step(o, *subject.model, *subject.dataset, 0), 0) << frames;
+  }
+  o.frames = 1;
+  expect_error([&] { plan_step(o, *subject.model, *subject.dataset, 0); }, {"train.frames", "at least 2", "got 1"});
+}
+
+TEST(MemoryEstimate, TakesSingleFrames) {
+  testing::CountingModel model;
+  TrainOptions o;
+  o.batch = 4, o.frames = 1, o.workers = 0;
+  const MemoryEstimate estimate = estimate_memory(model, {at::zeros({1, 1, 1, 4, 4})});
+  EXPECT_GT(estimate.total(o), estimate.fixed);
+  EXPECT_LT(estimate.total(o), 1u << 20);
+  EXPECT_EQ(choose_chunk(estimate, o, 0), 1);
+  EXPECT_EQ(check_memory(estimate, o, true, 1u << 30).find("chunks"), std::string::npos);
+}
+
 TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   const Subject subject(32, 32);
   const auto& model = subject.model;

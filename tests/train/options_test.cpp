@@ -51,7 +51,7 @@ TEST(TrainOptions, EveryWrongValueIsExplained) {
   wrong("steps", 0, {"positive", "0"});
   wrong("steps", 1.5, {"whole number", "1.5"});
   wrong("batch", -1, {"positive", "-1"});
-  wrong("frames", 1, {"at least 2", "1"});
+  wrong("frames", 0, {"positive", "0"});
   wrong("log_interval", -1, {"0 or positive", "-1"});
   wrong("accumulate", 3, {"divisor", "3"});
   wrong("lr", 0, {"positive"});

@@ -244,5 +244,18 @@ TEST(Trainer, WritesNoLogIfItIsNotAskedTo) {
   EXPECT_EQ(f.run(), Outcome::finished);
 }
 
+TEST(Trainer, TrainsModelsOfSingleFrames) {
+  testing::CountingModel model;
+  TrainObserver nobody;
+  const TrainOptions o = TrainOptions::from_json(
+      {{"steps", 3}, {"batch", 4}, {"frames", 1}, {"warmup", 0}, {"lr", 0.1}, {"sample_interval", 0}});
+  const double before = model.parameters()[0].item<double>();
+  Trainer trainer(model, std::make_shared<testing::NoiseClips>(), o, 1, nobody);
+  const StopRequest stop;
+  EXPECT_EQ(trainer.run(stop), Outcome::finished);
+  EXPECT_EQ(model.count().item<double>(), 3);
+  EXPECT_NE(model.parameters()[0].item<double>(), before);
+}
+
 }  // namespace
 }  // namespace convssm::train
