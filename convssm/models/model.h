@@ -90,7 +90,7 @@ class Model : public torch::nn::Module {
   std::vector<std::shared_ptr<torch::nn::Module>> frozen_;
 };
 
-// The number of values that are learned.
+// The number of values of all parameters: those that learn and those of frozen parts, as a model file holds them.
 int64_t parameter_count(const torch::nn::Module& module);
 
 // The forecaster of a model; Error(usage) that names the model if it has none.

@@ -77,6 +77,17 @@ int64_t chunks_of(const TrainOptions& o) {
   return (frames_of_loss(o.frames) - 1 + frames_at_once(o)) / frames_at_once(o);
 }
 
+// What learns has gradients and two moments beside it, and perhaps an average; what does not is there once.
+uint64_t learned_bytes(const models::Model& model, const TrainOptions& o) {
+  uint64_t bytes = 0;
+  for (const at::Tensor& p : model.parameters()) bytes += p.nbytes();
+  for (const models::Player& player : model.players()) {
+    const uint64_t copies = o.player(player.name).ema > 0 ? 4 : 3;
+    for (const auto& [name, p] : player.parameters) bytes += copies * p.nbytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 uint64_t MemoryEstimate::total(const TrainOptions& o) const {
@@ -88,18 +99,17 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 
-MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, bool recompute) {
+MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, const TrainOptions& o) {
   const KeepBuffers buffers(model);
-  const uint64_t parameters = 4 * models::parameter_count(model);
   const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max(many / 2, std::min<int64_t>(many, 2));
   model.zero_grad(true);
-  peak_of(model, clip, few, recompute);  // makes the gradients, which then stay
-  const uint64_t low = peak_of(model, clip, few, recompute), high = peak_of(model, clip, many, recompute);
+  peak_of(model, clip, few, o.recompute);  // makes the gradients, which then stay
+  const uint64_t low = peak_of(model, clip, few, o.recompute), high = peak_of(model, clip, many, o.recompute);
   MemoryEstimate estimate;
   estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
                                                 : high / static_cast<uint64_t>(frames_of_loss(many));
   const uint64_t kept = static_cast<uint64_t>(few - 1) * estimate.per_frame, scratch = low > kept ? low - kept : 0;
-  estimate.fixed = 4 * parameters + std::max(scratch, largest_parameter(model));
+  estimate.fixed = learned_bytes(model, o) + std::max(scratch, largest_parameter(model));
   estimate.per_pair = model.pair_bytes();
   estimate.pixels = clip_bytes(clip) / static_cast<uint64_t>(std::max<int64_t>(clip.frames(), 1));
   {

@@ -75,7 +75,7 @@ int64_t plan_step(const TrainOptions& options, models::Model& model, const data:
   if (o.chunk_frames > 0 && !obstacle.empty())
     fail(ErrorKind::usage, "[train] chunk_frames cannot be used with this model: {}", obstacle);
   const data::Clips clip = dataset.clip(data::Split::train, 0, std::min<int64_t>(8, o.frames));
-  MemoryEstimate estimate = estimate_memory(model, clip, o.recompute);
+  MemoryEstimate estimate = estimate_memory(model, clip, o);
   estimate.program = program;
   ops::release_cached_memory();
   const uint64_t available = available_memory() + current_rss();

@@ -91,6 +91,34 @@ TEST(MemoryEstimate, TakesSingleFrames) {
   EXPECT_EQ(check_memory(estimate, o, true, 1u << 30).find("chunks"), std::string::npos);
 }
 
+// A thousand values that learn beside a hundred thousand that do not.
+class FrozenModel : public models::Model {
+ public:
+  FrozenModel() {
+    weight_ = register_parameter("weight", at::ones({1000}));
+    frozen_ = register_frozen("frozen", std::make_shared<torch::nn::LinearImpl>(1000, 100));
+  }
+  models::LossOutput loss(const models::Clips& clips, const models::LossContext&, const models::State&) override {
+    return {frozen_->forward(weight_).sum() * clips.video.mean(), {}, {}};
+  }
+  std::string description() const override { return "frozen model"; }
+
+ private:
+  at::Tensor weight_;
+  std::shared_ptr<torch::nn::LinearImpl> frozen_;
+};
+
+TEST(MemoryEstimate, KnowsAveragesAndFrozenParts) {
+  FrozenModel model;
+  const data::Clips clip{at::zeros({1, 8, 1, 4, 4})};
+  TrainOptions o;
+  const uint64_t plain = estimate_memory(model, clip, o).fixed;
+  EXPECT_GT(plain, 4u * 100100 + 16 * 1000);
+  EXPECT_LT(plain, 2 * 4u * 100100 + 32 * 1000) << "a frozen part has no gradients and no moments";
+  o.optimizer.ema = 0.99;
+  EXPECT_EQ(estimate_memory(model, clip, o).fixed, plain + 4 * 1000);
+}
+
 TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   const Subject subject(32, 32);
   const auto& model = subject.model;
@@ -107,7 +135,9 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {
-    return estimate_memory(*subject.model, subject.clip, recompute).per_frame;
+    TrainOptions o;
+    o.recompute = recompute;
+    return estimate_memory(*subject.model, subject.clip, o).per_frame;
   };
   EXPECT_LT(static_cast<double>(per_frame(true)), 0.8 * static_cast<double>(per_frame(false)));
 }
