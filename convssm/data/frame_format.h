@@ -34,8 +34,8 @@ struct FrameFormat {
   std::string range_text() const;     // "0 to 255", or a range for each channel
   std::string range_options() const;  // "data.low=0 data.high=255", the options that give these ranges
 
-  // {"height", "width", "channels": [{"name", "low", "high"}, ...]}; reads {"channels": 3, "low", "high", ...} too, as
-  // version 0.1 wrote it.
+  // {"height", "width", "channels": [{"name", "low", "high"}, ...]}; without names and with one range for all channels
+  // {"channels": 3, "low", "high", ...}, the form that version 0.1 reads.
   static FrameFormat from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 

@@ -36,8 +36,9 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
     return nlohmann::json::parse(found->second);
   };
   try {
-    if (get("format") != 1) {
-      fail(ErrorKind::data, "{} has model format {}, this program ({}) knows 1", path, get("format").dump(), kVersion);
+    if (get("format") != 1 && get("format") != 2) {
+      fail(ErrorKind::data, "{} has model format {}, this program ({}) knows 1 and 2", path, get("format").dump(),
+           kVersion);
     }
     return {get("model"), data::FrameFormat::from_json(get("frames")), get("config"), get("step").get<int64_t>()};
   } catch (const nlohmann::json::exception& error) {
@@ -83,10 +84,11 @@ std::vector<io::LazyArray> model_arrays(const models::Model& model) {
 }
 
 io::Metadata recipe_metadata(const ModelRecipe& recipe) {
-  return {{"format", "1"},
+  const nlohmann::json frames = recipe.frames.to_json();
+  return {{"format", frames["channels"].is_number() ? "1" : "2"},
           {"version", nlohmann::json(kVersion).dump()},
           {"model", recipe.model.dump()},
-          {"frames", recipe.frames.to_json().dump()},
+          {"frames", frames.dump()},
           {"config", recipe.config.dump()},
           {"step", std::to_string(recipe.step)}};
 }
