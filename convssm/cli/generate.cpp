@@ -68,7 +68,7 @@ Start make_start(const GenerateCommand& c, const run::LoadedModel& loaded) {
   Start start;
   models::Forecaster& forecaster = models::forecaster_of(*loaded.model);
   if (!c.state.empty()) {
-    start.state = generate::load_state(c.state, loaded.checksum);
+    start.state = generate::load_state(c.state, {loaded.checksum, loaded.recipe.weights});
     start.clips = start.rows = forecaster.clips_in(start.state);
     return start;
   }
@@ -178,7 +178,7 @@ void run_generate(const GenerateCommand& c) {
   if (!c.out.empty())
     log_info("{} frames: {}", result.frames, result_path(c, start, 0) + (start.rows == 1 ? "" : " ..."));
   if (!c.save_state.empty() && !result.diverged) {
-    generate::save_state(c.save_state, result.state, loaded.checksum);
+    generate::save_state(c.save_state, result.state, {loaded.checksum, loaded.recipe.weights});
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
   }
   if (result.diverged) {

@@ -40,10 +40,16 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
       fail(ErrorKind::data, "{} has model format {}, this program ({}) knows 1 and 2", path, get("format").dump(),
            kVersion);
     }
-    return {get("model"), data::FrameFormat::from_json(get("frames")), get("config"), get("step").get<int64_t>()};
+    ModelRecipe recipe{get("model"), data::FrameFormat::from_json(get("frames")), get("config"), get("step")};
+    if (metadata.contains("weights")) recipe.weights = get("weights");
+    return recipe;
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::data, "{}: its description is not valid: {}", path, error.what());
   }
+}
+
+bool holds_averages(const io::SafetensorsFile& file) {
+  return std::ranges::any_of(file.names(), [](const std::string& name) { return name.starts_with("average."); });
 }
 
 // Options of the `model` section that were given, as "core.window".
@@ -90,7 +96,8 @@ io::Metadata recipe_metadata(const ModelRecipe& recipe) {
           {"model", recipe.model.dump()},
           {"frames", frames.dump()},
           {"config", recipe.config.dump()},
-          {"step", std::to_string(recipe.step)}};
+          {"step", std::to_string(recipe.step)},
+          {"weights", nlohmann::json(recipe.weights).dump()}};
 }
 
 void load_arrays(models::Model& model, const io::SafetensorsFile& file, bool averaged) {
@@ -119,6 +126,7 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   loaded.recipe.model.merge_patch(options.changes);
   loaded.model = models::make_model(loaded.recipe.model, loaded.recipe.frames);
   load_arrays(*loaded.model, file, options.averaged);
+  if (options.averaged && holds_averages(file)) loaded.recipe.weights = "average";
   loaded.model->eval();
   loaded.checksum = io::file_checksum(loaded.path);
   return loaded;

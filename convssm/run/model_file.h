@@ -19,6 +19,8 @@ struct ModelRecipe {
   data::FrameFormat frames;  // that it takes and gives
   nlohmann::json config;     // the whole config of the run that made it
   int64_t step = 0;          // of training
+
+  std::string weights = "trained";  // what the values are: as trained, or their running "average"
 };
 
 // Parameters and buffers as `model.<name>`.

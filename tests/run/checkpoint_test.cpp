@@ -114,5 +114,22 @@ TEST(ModelFile, HasTheOldestFormatThatCanSayIt) {
   }
 }
 
+TEST(ModelFile, SaysWhichWeightsItGives) {
+  const ScratchFolder scratch;
+  const auto model = models::make_model(kOptions, kFrames);
+  const std::string checkpoint = scratch.path("c.safetensors"), plain = scratch.path("p.safetensors");
+  std::vector<io::LazyArray> arrays = model_arrays(*model);
+  save_model(plain, *model, {kOptions, kFrames, {}, 0});
+  EXPECT_EQ(load_model(plain).recipe.weights, "trained");
+  const auto first = model->named_parameters()[0];
+  arrays.push_back(io::lazy_array("average." + first.key(), at::zeros_like(first.value())));
+  io::stream_safetensors(checkpoint, arrays, recipe_metadata({kOptions, kFrames, {}, 0}));
+  EXPECT_EQ(load_model(checkpoint, {.averaged = false}).recipe.weights, "trained");
+  const LoadedModel averaged = load_model(checkpoint);
+  EXPECT_EQ(averaged.recipe.weights, "average");
+  save_model(plain, *averaged.model, averaged.recipe);  // has only these, and says so
+  EXPECT_EQ(load_model(plain, {.averaged = false}).recipe.weights, "average");
+}
+
 }  // namespace
 }  // namespace convssm::run
