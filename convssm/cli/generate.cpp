@@ -39,6 +39,10 @@ void check(const GenerateCommand& c) {
   require(c.samples == 1 || c.state.empty(),
           "--samples needs --context: a saved state holds the random position of each of its futures");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
+  for (const std::string& assignment : c.overrides) {
+    if (assignment.starts_with("model.")) continue;
+    fail(ErrorKind::usage, "'{}': generate takes values of the model alone, such as model.core.window=100", assignment);
+  }
 }
 
 // What forecasts go on from: a saved state, or recordings and the actions after them. A row is one future: sample j of

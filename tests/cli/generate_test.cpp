@@ -169,6 +169,8 @@ TEST_F(GenerateProcess, MistakesAreExplained) {
   write_text(path("there.npy"), "");
   fails(context + "--out " + path("there.npy"), 2, {"there.npy", "--force"});
   fails(context + "--out /proc/x.npy", 4, {"/proc/x.npy"});
+  fails(context + "--out " + path("x.npy") + " evaluate.samples=3", 2, {"evaluate.samples=3", "model."});
+  fails(context + "--out " + path("x.npy") + " modle.core.window=3", 2, {"modle.core.window=3", "model."});
   fails("--state " + path("run/checkpoints/step-000012.safetensors") + " --out " + path("x.npy"), 3,
         {"not a saved state"});
   EXPECT_EQ(run("generate " + path("nothing") + " " + context + "--out " + path("x.npy")).code, 4);
