@@ -12,6 +12,7 @@
 #include "convssm/generate/rollout.h"
 #include "convssm/models/registry.h"
 #include "convssm/ops/runtime.h"
+#include "convssm/report/report.h"
 #include "convssm/run/training_run.h"
 
 using namespace convssm;
@@ -81,7 +82,7 @@ int main(int argc, char** argv) try {
   for (const int64_t steps : {100, 200}) {  // the second time it goes on from the checkpoint of the first
     config["train"]["steps"] = steps;
     run::RunFolder locked(folder);
-    run::TrainingRun training(run::Config::from_json(config), locked, true);
+    run::TrainingRun training(run::Config::from_json(config), locked, true, [&] { report::write_report(folder); });
     if (const StopRequest stop; training.run(stop) == train::Outcome::stopped) return stop.exit_code();
   }
   const run::LoadedModel loaded = run::load_model(folder);  // with the averaged weights

@@ -90,7 +90,7 @@ void run_evaluate(const EvaluateCommand& command) {
       },
       engine);
   progress.finish();
-  result.metrics["protocol"]["checkpoint"] = {{"step", loaded.recipe.step}, {"checksum", loaded.checksum}};
+  result.metrics["protocol"]["checkpoint"] = scored_checkpoint(loaded);
   fmt::print("{}", evaluate::table_text(result.metrics));
   for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
   set_exit_status(stop.exit_code());

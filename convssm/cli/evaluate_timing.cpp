@@ -11,6 +11,7 @@
 #include "convssm/base/progress.h"
 #include "convssm/base/stop_request.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/model_changes.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/timing_study.h"
 #include "convssm/report/picture.h"
@@ -50,7 +51,7 @@ void run_timing(const run::LoadedModel& loaded, const run::Config& config, std::
     return !stop.asked();
   });
   progress.finish();
-  result["protocol"]["checkpoint"] = {{"step", loaded.recipe.step}, {"checksum", loaded.checksum}};
+  result["protocol"]["checkpoint"] = scored_checkpoint(loaded);
   result["protocol"]["model"] = loaded.model->description();
   result["protocol"]["seeds"]["data"] = config.data.at("seed");
   if (result["protocol"]["samples"] > 0) fmt::print("{}", report::timing_text(result));

@@ -41,6 +41,10 @@ void check(const GenerateCommand& c) {
   require(c.samples == 1 || c.state.empty(),
           "--samples needs --context: a saved state holds the random position of each of its futures");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
+  for (const std::string& assignment : c.overrides) {
+    if (assignment.starts_with("model.")) continue;
+    fail(ErrorKind::usage, "'{}': generate takes values of the model alone, such as model.core.window=100", assignment);
+  }
 }
 
 // What forecasts go on from: a saved state, or recordings and the actions after them. A row is one future: sample j of
@@ -70,7 +74,7 @@ Start make_start(const GenerateCommand& c, const run::LoadedModel& loaded) {
   Start start;
   models::Forecaster& forecaster = models::forecaster_of(*loaded.model);
   if (!c.state.empty()) {
-    start.state = generate::load_state(c.state, loaded.checksum);
+    start.state = generate::load_state(c.state, {loaded.checksum, loaded.recipe.weights});
     start.clips = start.rows = forecaster.clips_in(start.state);
     return start;
   }
@@ -181,7 +185,7 @@ void run_generate(const GenerateCommand& c) {
   if (!c.out.empty())
     log_info("{} frames: {}", result.frames, result_path(c, start, 0) + (start.rows == 1 ? "" : " ..."));
   if (!c.save_state.empty() && !result.diverged) {
-    generate::save_state(c.save_state, result.state, loaded.checksum);
+    generate::save_state(c.save_state, result.state, {loaded.checksum, loaded.recipe.weights});
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
   }
   if (result.diverged) {

@@ -67,7 +67,11 @@ int run_train(const TrainCommand& command) {
     log_info("finished: {}/report.html", path);
     return 0;
   }
-  log_info("stopped at step {} and saved; go on with: convssm train --run {} --resume", training.step(), path);
+  const int64_t newest = training.saved_step();
+  const std::string saved = newest == training.step() ? "and saved"
+                            : newest < 0              ? "among bad ones, nothing is saved"
+                                                      : fmt::format("among bad ones, step {} is saved", newest);
+  log_info("stopped at step {} {}; go on with: convssm train --run {} --resume", training.step(), saved, path);
   return stop.exit_code();
 }
 

@@ -110,6 +110,11 @@ FrameFormat FrameFormat::from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json FrameFormat::to_json() const {
+  const auto unnamed = [](const Channel& c) { return c.name.empty(); };
+  if (!clamp && !channels.empty() && one_range() && std::ranges::all_of(channels, unnamed)) {
+    const Channel& each = channels[0];
+    return {{"height", height}, {"width", width}, {"channels", depth()}, {"low", each.low}, {"high", each.high}};
+  }
   nlohmann::json list = nlohmann::json::array();
   for (const Channel& channel : channels) {
     list.push_back({{"low", channel.low}, {"high", channel.high}});

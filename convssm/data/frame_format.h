@@ -35,8 +35,8 @@ struct FrameFormat {
   std::string range_text() const;     // "0 to 255", or a range for each channel
   std::string range_options() const;  // "data.low=0 data.high=255", the options that give these ranges
 
-  // {"height", "width", "channels": [{"name", "low", "high"}, ...], "clamp" if true}. {"channels": 3, "low",
-  // "high", ...}, one range for all, is accepted too.
+  // {"height", "width", "channels": [{"name", "low", "high"}, ...], "clamp" if true}; without names and with one range for
+  // all channels, unless clamped, {"channels": 3, "low", "high", ...}.
   static FrameFormat from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 

@@ -9,21 +9,27 @@
 
 namespace convssm::generate {
 
-void save_state(const std::string& path, const models::State& state, const std::string& checksum) {
+void save_state(const std::string& path, const models::State& state, const StateOwner& owner) {
   std::vector<io::NamedArray> arrays;
   for (const auto& [name, value] : state.items()) arrays.push_back({name, io::to_array(value)});
-  io::write_safetensors(path, arrays, {{"kind", "convssm state"}, {"model", checksum}});
+  io::write_safetensors(path, arrays,
+                        {{"kind", "convssm state"}, {"model", owner.checksum}, {"weights", owner.weights}});
 }
 
-models::State load_state(const std::string& path, const std::string& checksum) {
+models::State load_state(const std::string& path, const StateOwner& owner) {
   const io::SafetensorsFile file(path);
-  const auto kind = file.metadata().find("kind"), model = file.metadata().find("model");
+  const auto kind = file.metadata().find("kind"), model = file.metadata().find("model"),
+             weights = file.metadata().find("weights");
   if (kind == file.metadata().end() || kind->second != "convssm state" || model == file.metadata().end()) {
     fail(ErrorKind::data, "{} is not a saved state; --save-state writes one", path);
   }
-  if (model->second != checksum) {
+  if (model->second != owner.checksum) {
     fail(ErrorKind::data, "{} was saved by another model (checksum {}, this one has {})", path, model->second,
-         checksum);
+         owner.checksum);
+  }
+  if (weights != file.metadata().end() && weights->second != owner.weights) {
+    fail(ErrorKind::data, "{} was saved with the {} weights, these are the {} ones; --without-average chooses", path,
+         weights->second, owner.weights);
   }
   models::State state;
   for (const std::string& name : file.names()) state.set(name, io::to_tensor(file.read(name)));

@@ -7,10 +7,15 @@
 
 namespace convssm::generate {
 
-// `checksum` is that of the model's file: a state means nothing to another model.
-void save_state(const std::string& path, const models::State& state, const std::string& checksum);
+// Whose state it is: a state means nothing to another model.
+struct StateOwner {
+  std::string checksum;  // of the model's file
+  std::string weights;   // of those in it: "trained" or "average"
+};
 
-// Error(data) if the file is not a state, or one of another model.
-models::State load_state(const std::string& path, const std::string& checksum);
+void save_state(const std::string& path, const models::State& state, const StateOwner& owner);
+
+// Error(data) if the file is not a state, or one of another model. Files of version 0.1 do not say which weights.
+models::State load_state(const std::string& path, const StateOwner& owner);
 
 }  // namespace convssm::generate

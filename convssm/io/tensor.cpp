@@ -42,6 +42,13 @@ at::Tensor to_tensor(const Array& array) {
       array.storage().get(), array.shape(), [keep = array.storage()](void*) {}, options);
 }
 
+at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name, at::IntArrayRef sizes) {
+  const at::Tensor found = to_tensor(file.read(name));
+  if (found.sizes() == sizes) return found;
+  fail(ErrorKind::data, "the tensor '{}' has shape [{}], this model needs [{}]: it is of another model", name,
+       fmt::join(found.sizes(), ","), fmt::join(sizes, ","));
+}
+
 Array to_array(const at::Tensor& tensor) {
   const at::Tensor plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous();
   Array array(dtype_of_tensor(plain), plain.sizes().vec());

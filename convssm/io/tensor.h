@@ -15,6 +15,9 @@ namespace convssm::io {
 // A CPU tensor in the array's memory. u16, u32 and u64, which libtorch does not have, are refused.
 at::Tensor to_tensor(const Array& array);
 
+// A tensor of a file that has to have this shape. Error(data) names it if it is not there or has another.
+at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name, at::IntArrayRef sizes);
+
 // A copy of the values in C order, from any device and layout.
 Array to_array(const at::Tensor& tensor);
 

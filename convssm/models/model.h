@@ -93,7 +93,7 @@ class Model : public torch::nn::Module {
 // Where the parameters are, and with them everything that the model computes.
 at::Device device_of(const torch::nn::Module& module);
 
-// The number of values that are learned.
+// The number of values of all parameters: those that learn and those of frozen parts, as a model file holds them.
 int64_t parameter_count(const torch::nn::Module& module);
 
 // The forecaster of a model; Error(usage) that names the model if it has none.

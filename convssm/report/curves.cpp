@@ -32,12 +32,28 @@ std::string gaps_text(const std::vector<const Curve*>& curves) {
   return gaps == 0 ? "" : fmt::format("{} values not finite", gaps);
 }
 
+// "discriminator.lr" -> "lr": what a field is, whichever player's.
+std::string kind_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+// A field of the first player, then those of the others.
+std::vector<const Curve*> curves_of(const RunView& run, const std::string& kind) {
+  std::vector<const Curve*> curves;
+  for (const Curve& curve : run.log.training) {
+    if (kind_of(curve.name) == kind) curves.insert(curve.name == kind ? curves.begin() : curves.end(), &curve);
+  }
+  return curves;
+}
+
 std::string loss_chart(const RunView& run) {
-  const Curve* training = RunLog::find(run.log.training, "loss");
+  const std::vector<const Curve*> training = curves_of(run, "loss");
   const Curve* validation = RunLog::find(run.log.validation, "loss");
-  Chart chart{"chart-loss", "Loss", gaps_text({training, validation}), "step", Scale::automatic, {}};
-  if (training != nullptr) add_smoothed(chart, "training", *training, 0);
-  if (validation != nullptr) chart.lines.push_back({"validation", min_max(validation->points, kColumns), 1});
+  std::vector<const Curve*> all = training;
+  all.push_back(validation);
+  Chart chart{"chart-loss", "Loss", gaps_text(all), "step", Scale::automatic, {}};
+  int color = 0;
+  for (const Curve* curve : training)
+    add_smoothed(chart, curve->name == "loss" ? "training" : curve->name, *curve, color++);
+  if (validation != nullptr) chart.lines.push_back({"validation", min_max(validation->points, kColumns), color});
   return draw(chart);
 }
 
@@ -47,7 +63,7 @@ std::string parts_chart(const RunView& run) {
   Chart chart{"chart-parts", "Parts of the loss", "", "step", Scale::automatic, {}};
   int color = 0;
   for (const Curve& curve : run.log.training) {
-    if (elsewhere.contains(curve.name)) continue;
+    if (elsewhere.contains(kind_of(curve.name))) continue;
     const Stroke stroke = color % 16 < 8 ? Stroke::solid : Stroke::dashed;
     chart.lines.push_back({curve.name, means(curve.points, 2 * kMeans), color++, stroke});
   }
@@ -56,14 +72,17 @@ std::string parts_chart(const RunView& run) {
 }
 
 std::string single_chart(const RunView& run, const char* field, Chart chart, bool smooth) {
-  const Curve* curve = RunLog::find(run.log.training, field);
-  if (curve == nullptr) return "";
-  const std::string gaps = gaps_text({curve});
+  const std::vector<const Curve*> curves = curves_of(run, field);
+  if (curves.empty()) return "";
+  const std::string gaps = gaps_text(curves);
   if (!gaps.empty()) chart.hint = chart.hint.empty() ? gaps : chart.hint + ", " + gaps;
-  if (smooth)
-    add_smoothed(chart, field, *curve, 0);
-  else
-    chart.lines.push_back({field, min_max(curve->points, kColumns), 0});
+  int color = 0;
+  for (const Curve* curve : curves) {
+    if (smooth)
+      add_smoothed(chart, curve->name, *curve, color++);
+    else
+      chart.lines.push_back({curve->name, min_max(curve->points, kColumns), color++});
+  }
   return draw(chart);
 }
 

@@ -46,8 +46,23 @@ std::shared_ptr<models::Model> make_model(const Config& config, const data::Fram
   return models::make_model(config.model, frames);
 }
 
+namespace {
+
+// Values by their place. A group without options says nothing, so it has none; a list without values is one.
+nlohmann::json flat(const nlohmann::json& json) {
+  nlohmann::json values = nlohmann::json::object();
+  const nlohmann::json all = json.flatten();  // empty groups and lists become null
+  for (const auto& item : all.items()) {
+    const nlohmann::json& found = json.at(nlohmann::json::json_pointer(item.key()));
+    if (!found.is_object()) values[item.key()] = found;
+  }
+  return values;
+}
+
+}  // namespace
+
 std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& after) {
-  const nlohmann::json a = before.flatten(), b = after.flatten();
+  const nlohmann::json a = flat(before), b = flat(after);
   std::vector<std::string> changed;
   const auto add = [&](std::string key, const std::string& from, const std::string& to) {
     std::replace(key.begin(), key.end(), '/', '.');

@@ -55,6 +55,8 @@ json without_folder(const json& reason) {
   return place == std::string::npos ? text : text.substr(0, place) + " at hand";
 }
 
+std::string plain(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
 class Exporter {
  public:
   explicit Exporter(const ExportOptions& o) : o_(o), loaded_(load_model(o.run, {.step = o.step})) {}
@@ -97,21 +99,34 @@ class Exporter {
     result_.notes.push_back(fmt::format("the run has no {}", name));
   }
 
-  // Scores of another checkpoint would be wrong beside these weights.
+  // Why scores would be wrong beside these weights; "" if they are theirs. What an older file does not say is not asked.
+  std::string why_not(const json& metrics) const {
+    const json::json_pointer where("/protocol/checkpoint");
+    const json about = metrics.is_object() && metrics.contains(where) ? metrics[where] : json();
+    const json step = about.is_object() ? about.value("step", json()) : json();
+    const ModelRecipe& recipe = loaded_.recipe;
+    if (!step.is_number_integer()) return "damaged";
+    if (step != recipe.step) return fmt::format("of step {}", step.dump());
+    if (about.value("checksum", json(loaded_.checksum)) != loaded_.checksum)
+      return fmt::format("of another checkpoint of step {}", step.dump());
+    const json weights = about.value("weights", json(recipe.weights)), changes = about.value("changes", json::array());
+    if (weights != recipe.weights)
+      return fmt::format("of the {} weights, the export has the {} ones", plain(weights), recipe.weights);
+    if (!changes.empty()) return fmt::format("of a changed model ({})", plain(changes[0]));
+    const json precision = metrics["protocol"].value("precision", json("float32"));
+    return precision == "float32" ? "" : fmt::format("of {}, the export has float32", plain(precision));
+  }
+
   void copy_metrics() {
     const std::string from = o_.run + "/metrics.json";
     json metrics = json::parse(read_file(from).value_or(""), nullptr, false);
-    const json::json_pointer where("/protocol/checkpoint/step");
-    const auto step = metrics.is_object() && metrics.contains(where) && metrics[where].is_number_integer()
-                          ? metrics[where].get<int64_t>()
-                          : int64_t{-1};
-    if (step == loaded_.recipe.step) {
+    const std::string problem = fs::exists(from) ? why_not(metrics) : "missing";
+    if (problem.empty()) {
       for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
       return write("metrics.json", metrics.dump(1) + "\n");
     }
-    const std::string found = !fs::exists(from) ? "missing" : step < 0 ? "damaged" : fmt::format("of step {}", step);
     result_.notes.push_back(
-        fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from, found, o_.run));
+        fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from, problem, o_.run));
   }
 
   void write_context() {

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/base/version.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/tensor.h"
 #include "convssm/models/registry.h"
-#include "convssm/ops/check.h"
 #include "convssm/run/checkpoint.h"
 
 namespace convssm::run {
@@ -38,13 +36,20 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
     return nlohmann::json::parse(found->second);
   };
   try {
-    if (get("format") != 1) {
-      fail(ErrorKind::data, "{} has model format {}, this program ({}) knows 1", path, get("format").dump(), kVersion);
+    if (get("format") != 1 && get("format") != 2) {
+      fail(ErrorKind::data, "{} has model format {}, this program ({}) knows 1 and 2", path, get("format").dump(),
+           kVersion);
     }
-    return {get("model"), data::FrameFormat::from_json(get("frames")), get("config"), get("step").get<int64_t>()};
+    ModelRecipe recipe{get("model"), data::FrameFormat::from_json(get("frames")), get("config"), get("step")};
+    if (metadata.contains("weights")) recipe.weights = get("weights");
+    return recipe;
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::data, "{}: its description is not valid: {}", path, error.what());
   }
+}
+
+bool holds_averages(const io::SafetensorsFile& file) {
+  return std::ranges::any_of(file.names(), [](const std::string& name) { return name.starts_with("average."); });
 }
 
 // Options of the `model` section that were given, as "core.window".
@@ -85,25 +90,22 @@ std::vector<io::LazyArray> model_arrays(const models::Model& model) {
 }
 
 io::Metadata recipe_metadata(const ModelRecipe& recipe) {
-  return {{"format", "1"},
+  const nlohmann::json frames = recipe.frames.to_json();
+  return {{"format", frames["channels"].is_number() ? "1" : "2"},
           {"version", nlohmann::json(kVersion).dump()},
           {"model", recipe.model.dump()},
-          {"frames", recipe.frames.to_json().dump()},
+          {"frames", frames.dump()},
           {"config", recipe.config.dump()},
-          {"step", std::to_string(recipe.step)}};
+          {"step", std::to_string(recipe.step)},
+          {"weights", nlohmann::json(recipe.weights).dump()}};
 }
 
 void load_arrays(models::Model& model, const io::SafetensorsFile& file, bool averaged) {
   at::NoGradGuard no_grad;
-  const std::set<std::string> there(file.names().begin(), file.names().end());
   for (auto& [name, value] : named_values(model)) {
     const std::string average = "average." + name.substr(std::string("model.").size());
-    const at::Tensor found = io::to_tensor(file.read(averaged && there.contains(average) ? average : name));
-    if (found.sizes() != value.sizes()) {
-      fail(ErrorKind::data, "the tensor '{}' has shape {}, this model needs {}: it is of another model", name,
-           ops::shape_text(found.sizes()), ops::shape_text(value.sizes()));
-    }
-    at::Tensor(value).copy_(found);
+    const bool take_average = averaged && file.contains(average);
+    at::Tensor(value).copy_(io::read_tensor(file, take_average ? average : name, value.sizes()));
   }
 }
 
@@ -124,6 +126,7 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   loaded.recipe.model.merge_patch(options.changes);
   loaded.model = models::make_model(loaded.recipe.model, loaded.recipe.frames);
   load_arrays(*loaded.model, file, options.averaged);
+  if (options.averaged && holds_averages(file)) loaded.recipe.weights = "average";
   loaded.model->to(options.device);
   loaded.model->eval();
   loaded.checksum = io::file_checksum(loaded.path);

@@ -1,6 +1,7 @@
 // A model in a file: safetensors with the parameters and buffers as `model.<name>` and, in the header, how to build it again
 // (`model`: the section of the config, `frames`: size, channels and units of the frames). Checkpoints are such files too;
 // they may hold the running average of the weights besides, as `average.<name>`.
+// Format 1 has one range of values for all channels; 2, written where that does not do, a name and a range for each.
 #pragma once
 
 #include <memory>
@@ -18,6 +19,8 @@ struct ModelRecipe {
   data::FrameFormat frames;  // that it takes and gives
   nlohmann::json config;     // the whole config of the run that made it
   int64_t step = 0;          // of training
+
+  std::string weights = "trained";  // what the values are: as trained, or their running "average"
 };
 
 // Parameters and buffers as `model.<name>`.

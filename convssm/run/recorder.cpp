@@ -114,7 +114,9 @@ void Recorder::status(const std::string& state, int64_t step, double seconds, co
   nlohmann::json status = about_;
   status.update({{"state", state}, {"step", step}, {"seconds", seconds}, {"note", note}});
   attempt("the status", [&] {
-    replace_file(folder_.path("status.json"), status.dump(1) + "\n");
+    // A note may hold a file's name, which need not be UTF-8.
+    replace_file(folder_.path("status.json"),
+                 status.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     if (refresh_) refresh_();
   });
   // The report of a long run takes a while to write: at most a fiftieth of the time goes into it.

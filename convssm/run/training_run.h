@@ -25,7 +25,8 @@ class TrainingRun {
   train::Outcome run(const StopRequest& stop) { return trainer_->run(stop); }
 
   const models::Model& model() const { return *model_; }
-  int64_t step() const { return trainer_->step(); }  // steps done, skipped ones included
+  int64_t step() const { return trainer_->step(); }              // steps done, skipped ones included
+  int64_t saved_step() const { return trainer_->saved_step(); }  // of the newest checkpoint; -1: none
 
  private:
   void load(const std::string& checkpoints);

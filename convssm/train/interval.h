@@ -14,7 +14,6 @@ class Interval {
  public:
   // The first player's values stand under their own names, those of another under "player.name".
   void count(const std::string& prefix, const LossValues& values, double gradient_norm);
-  void count_step() { ++steps_; }
   void count_skipped() { ++skipped_; }
   int64_t skipped() const { return skipped_; }
 
@@ -31,7 +30,7 @@ class Interval {
   };
   void add(const std::string& name, double value);
 
-  int64_t steps_ = 0, skipped_ = 0;
+  int64_t skipped_ = 0;
   std::map<std::string, Sum> sums_;
 };
 

@@ -65,11 +65,28 @@ uint64_t largest_parameter(const models::Model& model) {
   return bytes;
 }
 
+// Those that are predicted; of a model of single frames, the one that there is.
+int64_t frames_of_loss(int64_t frames) { return std::max<int64_t>(frames - 1, 1); }
+
 int64_t frames_at_once(const TrainOptions& o) {
-  return o.chunk_frames > 0 ? std::min(o.chunk_frames, o.frames - 1) : o.frames - 1;
+  const int64_t all = frames_of_loss(o.frames);
+  return o.chunk_frames > 0 ? std::min(o.chunk_frames, all) : all;
 }
 
-int64_t chunks_of(const TrainOptions& o) { return (o.frames - 2 + frames_at_once(o)) / frames_at_once(o); }
+int64_t chunks_of(const TrainOptions& o) {
+  return (frames_of_loss(o.frames) - 1 + frames_at_once(o)) / frames_at_once(o);
+}
+
+// What learns has gradients and two moments beside it, and perhaps an average; what does not is there once.
+uint64_t learned_bytes(const models::Model& model, const TrainOptions& o) {
+  uint64_t bytes = 0;
+  for (const at::Tensor& p : model.parameters()) bytes += p.nbytes();
+  for (const models::Player& player : model.players()) {
+    const uint64_t copies = o.player(player.name).ema > 0 ? 4 : 3;
+    for (const auto& [name, p] : player.parameters) bytes += copies * p.nbytes();
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -82,18 +99,17 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 
-MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, bool recompute) {
+MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, const TrainOptions& o) {
   const KeepBuffers buffers(model);
-  const uint64_t parameters = 4 * models::parameter_count(model);
-  const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max<int64_t>(many / 2, 1);
+  const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max(many / 2, std::min<int64_t>(many, 2));
   model.zero_grad(true);
-  peak_of(model, clip, few, recompute);  // makes the gradients, which then stay
-  const uint64_t low = peak_of(model, clip, few, recompute), high = peak_of(model, clip, many, recompute);
-  const auto predicted = static_cast<uint64_t>(std::max<int64_t>(few - 1, 0));
+  peak_of(model, clip, few, o.recompute);  // makes the gradients, which then stay
+  const uint64_t low = peak_of(model, clip, few, o.recompute), high = peak_of(model, clip, many, o.recompute);
   MemoryEstimate estimate;
-  estimate.per_frame = high > low ? (high - low) / static_cast<uint64_t>(many - few) : high;
-  const uint64_t kept = predicted * estimate.per_frame, scratch = low > kept ? low - kept : 0;
-  estimate.fixed = 4 * parameters + std::max(scratch, largest_parameter(model));
+  estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
+                                                : high / static_cast<uint64_t>(frames_of_loss(many));
+  const uint64_t kept = static_cast<uint64_t>(few - 1) * estimate.per_frame, scratch = low > kept ? low - kept : 0;
+  estimate.fixed = learned_bytes(model, o) + std::max(scratch, largest_parameter(model));
   estimate.per_pair = model.pair_bytes();
   estimate.pixels = clip_bytes(clip) / static_cast<uint64_t>(std::max<int64_t>(clip.frames(), 1));
   {
@@ -111,7 +127,7 @@ int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options
     o.chunk_frames = chunk;
     return estimate.total(o);
   };
-  const int64_t whole = o.frames - 1;
+  const int64_t whole = frames_of_loss(o.frames);
   if (total(0) <= budget) return 0;
   // Long chunks keep much for their gradients, short ones many states at their cuts: from the least of both upwards.
   int64_t low = 1, high = whole;

@@ -11,7 +11,7 @@
 namespace convssm::train {
 
 struct MemoryEstimate {
-  uint64_t fixed = 0;      // parameters, gradients, moments, scratch, the tensor that a checkpoint is writing
+  uint64_t fixed = 0;      // parameters, gradients, moments, averages, scratch, the tensor that a checkpoint is writing
   uint64_t per_frame = 0;  // of one clip
   double per_pair = 0;     // of frames of one clip
   uint64_t state = 0;      // of one clip, at one cut between chunks
@@ -23,8 +23,9 @@ struct MemoryEstimate {
 };
 
 // Runs the loss of every player forward and backward on the first 4 and 8 frames of a clip (a batch of one; fewer if it
-// is shorter). Leaves no gradients, and buffers (running averages, codebooks) as they were.
-MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, bool recompute = false);
+// is shorter), with the options' recompute and averages. Leaves no gradients, and buffers (running averages, codebooks)
+// as they were.
+MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, const TrainOptions& options = {});
 
 // 0 if a step on whole clips stays within the budget, else the largest chunk_frames that does, evened out over the chunks
 // that it needs. If none does: the one that takes least.

@@ -9,21 +9,16 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "convssm/base/error.h"
 #include "convssm/io/tensor.h"
 #include "convssm/ops/adamw.h"
-#include "convssm/ops/check.h"
 
 namespace convssm::train {
 namespace {
 
+constexpr int64_t kBlock = 1 << 18;  // values that change places at once
+
 at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, const at::Tensor& like) {
-  const at::Tensor found = io::to_tensor(file.read(name));
-  if (found.sizes() != like.sizes()) {
-    fail(ErrorKind::data, "the tensor '{}' has shape {}, this model needs {}: it is of another model", name,
-         ops::shape_text(found.sizes()), ops::shape_text(like.sizes()));
-  }
-  return found.to(like.device(), false, true);
+  return io::read_tensor(file, name, like.sizes()).to(like.device(), false, true);
 }
 
 }  // namespace
@@ -66,14 +61,12 @@ void Optimizer::update(double lr, double scale) {
   }
 }
 
-void Optimizer::swap_averages() {
-  const at::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    if (!slot.average.defined()) continue;
-    const at::Tensor trained = slot.parameter.detach().clone();
-    slot.parameter.copy_(slot.average);
-    slot.average = trained;
+std::vector<std::pair<at::Tensor, at::Tensor>> Optimizer::averages() const {
+  std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
+  for (const Slot& slot : slots_) {
+    if (slot.average.defined()) pairs.emplace_back(slot.parameter, slot.average);
   }
+  return pairs;
 }
 
 std::string Optimizer::updates_name() const {
@@ -95,13 +88,12 @@ std::vector<io::LazyArray> Optimizer::arrays() const {
 
 void Optimizer::load(const io::SafetensorsFile& file) {
   updates_ = file.read(updates_name()).values<int64_t>()[0];
-  const auto& names = file.names();
   for (Slot& slot : slots_) {
     slot.m = slot.v = at::Tensor();
     const std::string average = "average." + slot.name;
     if (slot.average.defined()) {  // a run that begins to average begins with the weights it has
-      const bool there = std::ranges::find(names, average) != names.end();
-      slot.average = there ? read_like(file, average, slot.parameter) : slot.parameter.detach().clone();
+      slot.average =
+          file.contains(average) ? read_like(file, average, slot.parameter) : slot.parameter.detach().clone();
     }
     if (updates_ == 0) continue;
     slot.m = read_like(file, "optimizer." + slot.name + ".m", slot.parameter);
@@ -109,12 +101,39 @@ void Optimizer::load(const io::SafetensorsFile& file) {
   }
 }
 
-AveragedWeights::AveragedWeights(std::vector<Optimizer>& optimizers) : optimizers_(optimizers) {
-  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+AveragedWeights::AveragedWeights(const std::vector<Optimizer>& optimizers) {
+  const at::NoGradGuard no_grad;
+  at::Tensor buffer;
+  for (const Optimizer& optimizer : optimizers) {
+    for (const auto& [parameter, average] : optimizer.averages()) {
+      const at::Tensor p = parameter.detach().view({-1}), a = average.view({-1});  // p has the parameter's version
+      const bool fits = buffer.defined() && buffer.scalar_type() == p.scalar_type() && buffer.device() == p.device();
+      if (!fits) buffer = at::empty({kBlock}, p.options());
+      for (int64_t begin = 0; begin < p.numel(); begin += kBlock) {
+        const int64_t count = std::min(kBlock, p.numel() - begin);
+        blocks_.push_back({p.narrow(0, begin, count), a.narrow(0, begin, count), buffer.narrow(0, 0, count)});
+      }
+    }
+  }
+  try {
+    for (; swapped_ < blocks_.size(); ++swapped_) blocks_[swapped_].swap();
+  } catch (...) {
+    put_back();
+    throw;
+  }
 }
 
-AveragedWeights::~AveragedWeights() {
-  for (Optimizer& optimizer : optimizers_) optimizer.swap_averages();
+AveragedWeights::~AveragedWeights() { put_back(); }
+
+void AveragedWeights::Block::swap() {
+  buffer.copy_(weights);
+  weights.copy_(average);
+  average.copy_(buffer);
+}
+
+void AveragedWeights::put_back() {
+  const at::NoGradGuard no_grad;
+  while (swapped_ > 0) blocks_[--swapped_].swap();
 }
 
 OnlyLearner::OnlyLearner(models::Model& model, const models::Player& player) {

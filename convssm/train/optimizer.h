@@ -24,8 +24,8 @@ class Optimizer {
   // Parameters without a gradient stay as they are. `scale` multiplies the gradients.
   void update(double lr, double scale = 1);
 
-  // Puts the averaged weights into the model and the trained ones here, or back. Nothing without `ema`.
-  void swap_averages();
+  // The weights beside their averages; nothing without `ema`.
+  std::vector<std::pair<at::Tensor, at::Tensor>> averages() const;
 
   // `optimizer.<parameter>.m` and `.v`, `average.<parameter>`, and `optimizer.updates` (`optimizer.updates.<player>`
   // unless it is called "model").
@@ -46,16 +46,25 @@ class Optimizer {
   int64_t updates_ = 0;
 };
 
-// The averaged weights are in the model while it lives.
+// The averaged weights are in the model while it lives, the trained ones where the averages were. They change places block
+// by block through one small buffer: everything that needs memory is made before the first value moves, and what has moved
+// goes back if the constructor fails.
 class AveragedWeights {
  public:
-  explicit AveragedWeights(std::vector<Optimizer>& optimizers);
+  explicit AveragedWeights(const std::vector<Optimizer>& optimizers);
   ~AveragedWeights();
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
-  std::vector<Optimizer>& optimizers_;
+  struct Block {
+    at::Tensor weights, average, buffer;  // views of one shape
+    void swap();
+  };
+  void put_back();
+
+  std::vector<Block> blocks_;
+  size_t swapped_ = 0;  // the first ones
 };
 
 // Only one player's parameters require gradients while it lives: what another player's loss says of the others is neither

@@ -13,11 +13,11 @@
 namespace convssm::train {
 namespace {
 
-Schedule parse_schedule(const std::string& text) {
+Schedule parse_schedule(const std::string& owner, const std::string& text) {
   if (text == "cosine") return Schedule::cosine;
   if (text == "cosine_short") return Schedule::cosine_short;
   if (text == "constant") return Schedule::constant;
-  fail(ErrorKind::usage, "[train] schedule must be cosine, cosine_short or constant, got '{}'", text);
+  fail(ErrorKind::usage, "[train] {}schedule must be cosine, cosine_short or constant, got '{}'", owner, text);
 }
 
 const char* name(Schedule schedule) {
@@ -25,7 +25,7 @@ const char* name(Schedule schedule) {
   return schedule == Schedule::constant ? "constant" : "cosine_short";
 }
 
-void require(bool condition, const char* option, const char* expected, auto found) {
+void require(bool condition, const std::string& option, const char* expected, auto found) {
   if (!condition) fail(ErrorKind::usage, "[train] {} must be {}, got {}", option, expected, found);
 }
 
@@ -56,32 +56,38 @@ void read_chunk_frames(OptionReader& read, const nlohmann::json& json, int64_t& 
   });
 }
 
-void check(const PlayerOptions& o, int64_t steps) {
-  require(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
-  require(o.start >= 0 && o.start < steps, "start", "between 0 and the last step", o.start);
-  require(o.warmup >= 0 && o.warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
+std::string owner_text(const std::string& player) { return "players." + player + ": "; }
+
+// `owner` is "" or an owner_text().
+void check(const PlayerOptions& o, int64_t steps, const std::string& owner = "") {
+  const auto need = [&](bool condition, const char* option, const char* expected, auto found) {
+    require(condition, owner + option, expected, found);
+  };
+  need(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
+  need(o.start >= 0 && o.start < steps, "start", "between 0 and the last step", o.start);
+  need(o.warmup >= 0 && o.warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
   const bool decays = o.schedule != Schedule::cosine_short || 2 * o.warmup < steps - o.start;
-  require(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
-  require(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
-  require(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
-  require(o.eps > 0, "eps", "positive", o.eps);
-  require(o.weight_decay >= 0, "weight_decay", "0 or positive", o.weight_decay);
-  require(o.clip_norm >= 0, "clip_norm", "0 or positive", o.clip_norm);
-  require(o.ema >= 0 && o.ema < 1, "ema", "in [0,1)", o.ema);
+  need(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
+  need(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
+  need(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
+  need(o.eps > 0, "eps", "positive", o.eps);
+  need(o.weight_decay >= 0, "weight_decay", "0 or positive", o.weight_decay);
+  need(o.clip_norm >= 0, "clip_norm", "0 or positive", o.clip_norm);
+  need(o.ema >= 0 && o.ema < 1, "ema", "in [0,1)", o.ema);
 }
 
 void check(const TrainOptions& o) {
   require(o.steps > 0, "steps", "positive", o.steps);
   require(o.batch > 0, "batch", "positive", o.batch);
-  require(o.frames >= 2, "frames", "at least 2: one to see, one to predict", o.frames);
+  require(o.frames > 0, "frames", "positive", o.frames);
   require(o.accumulate > 0 && o.batch % o.accumulate == 0, "accumulate", "a divisor of batch", o.accumulate);
   check(o.optimizer, o.steps);
-  for (const auto& [name, options] : o.players) check(options, o.steps);
+  for (const auto& [name, options] : o.players) check(options, o.steps, owner_text(name));
   require(o.self_feed >= 0 && o.self_feed <= 1, "self_feed", "in [0,1]", o.self_feed);
   require(o.self_feed_passes >= 1, "self_feed_passes", "positive", o.self_feed_passes);
   require(o.action_dropout >= 0 && o.action_dropout <= 1, "action_dropout", "in [0,1]", o.action_dropout);
   require(o.workers >= 0 && o.workers <= 64, "workers", "between 0 and 64", o.workers);
-  require(o.log_interval > 0, "log_interval", "positive", o.log_interval);
+  require(o.log_interval >= 0, "log_interval", "0 or positive", o.log_interval);
   require(o.save_interval >= 0, "save_interval", "0 or positive", o.save_interval);
   require(o.sample_interval >= 0, "sample_interval", "0 or positive", o.sample_interval);
   require(o.keep_last > 0, "keep_last", "positive", o.keep_last);
@@ -127,14 +133,16 @@ void for_each_option(Options& o, const F& f) {
   f("sample_frames", o.sample_frames);
 }
 
-void read_player_options(OptionReader& read, PlayerOptions& o) {
+void read_player_options(OptionReader& read, PlayerOptions& o, const std::string& owner = "") {
   for_each_player_option(o, [&](const char* key, auto& value) { read(key, value); });
-  read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(text); });
+  read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(owner, text); });
 }
 
-void write_player_options(nlohmann::json& json, const PlayerOptions& o) {
+nlohmann::json player_options_json(const PlayerOptions& o) {
+  nlohmann::json json;
   for_each_player_option(o, [&](const char* key, const auto& value) { json[key] = value; });
   json["schedule"] = name(o.schedule);
+  return json;
 }
 
 }  // namespace
@@ -150,7 +158,7 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   read.finish();
   for (const auto& [player, own] : players.items()) {
     OptionReader read_own("train.players." + player, own);
-    read_player_options(read_own, o.players.emplace(player, o.optimizer).first->second);
+    read_player_options(read_own, o.players.emplace(player, o.optimizer).first->second, owner_text(player));
     read_own.finish();
   }
   if (o.sample_context == 0) o.sample_context = std::max<int64_t>(1, o.frames / 3);
@@ -171,8 +179,14 @@ nlohmann::json TrainOptions::to_json() const {
   nlohmann::json json;
   json["chunk_frames"] = chunk_frames == kAutomatic ? nlohmann::json("auto") : nlohmann::json(chunk_frames);
   for_each_option(*this, [&](const char* key, const auto& value) { json[key] = value; });
-  write_player_options(json, optimizer);
-  for (const auto& [player, own] : players) write_player_options(json["players"][player], own);
+  const nlohmann::json all = player_options_json(optimizer);
+  json.update(all);
+  for (const auto& [player, own] : players) {
+    const nlohmann::json its = player_options_json(own);
+    for (const auto& [key, value] : its.items()) {
+      if (value != all[key]) json["players"][player][key] = value;
+    }
+  }
   return json;
 }
 

@@ -33,7 +33,7 @@ struct PlayerOptions {
 struct TrainOptions {
   int64_t steps = 300000;
   int64_t batch = 8;                  // clips per update
-  int64_t frames = 300;               // of a clip
+  int64_t frames = 300;               // of a clip; 1 for models of single frames
   int64_t chunk_frames = kAutomatic;  // frames that are in memory at once, with exact gradients; 0: all
   int64_t accumulate = 1;             // a batch is run in this many micro-batches, whose gradients are summed
   bool recompute = false;             // layers keep only their inputs and are run again for their gradients
@@ -52,7 +52,7 @@ struct TrainOptions {
   const PlayerOptions& player(const std::string& name) const;  // its own or those of all
 
   static TrainOptions from_json(const nlohmann::json& json);
-  nlohmann::json to_json() const;  // all of them
+  nlohmann::json to_json() const;  // all of them; of a player what differs, so that it inherits the rest when read
 };
 
 // At a step of the whole training, `steps` long. 0 before the player's start.

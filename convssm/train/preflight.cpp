@@ -28,6 +28,11 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Mod
     o.sample_interval = 0;
     return;
   }
+  if (o.frames == 1 && dataset.longest(data::Split::valid) == 1) {
+    log_warning("the valid clips have one frame, samples need a context before it: training takes none");
+    o.sample_interval = 0;
+    return;
+  }
   check(data::Split::valid, o.sample_context + o.sample_frames, "sample_context + sample_frames");
 }
 
@@ -79,7 +84,7 @@ int64_t plan_step(const TrainOptions& options, models::Model& model, const data:
     return chunk;
   }
   const data::Clips clip = dataset.clip(data::Split::train, 0, std::min<int64_t>(8, o.frames));
-  MemoryEstimate estimate = estimate_memory(model, clip, o.recompute);
+  MemoryEstimate estimate = estimate_memory(model, clip, o);
   estimate.program = program;
   ops::release_cached_memory();
   const uint64_t available = available_memory() + current_rss();

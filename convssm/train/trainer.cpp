@@ -64,10 +64,10 @@ Trainer::Trainer(models::Model& model, std::shared_ptr<const data::Dataset> data
 
 void Trainer::restore(const io::SafetensorsFile& file, int64_t step, const nlohmann::json& extras) {
   for (Optimizer& optimizer : optimizers_) optimizer.load(file);
-  step_ = saved_step_ = good_step_ = step;
+  step_ = saved_step_ = step;
   try {
     seconds_before_ = extras.at("seconds");
-    bad_in_a_row_ = extras.at("bad_in_a_row");
+    good_step_ = extras.value("good_step", step);
     samples_due_ = extras.at("samples_due");
     interval_ = Interval::from_json(extras.at("interval"));
     chunk_frames_ = extras.value("chunk_frames", kAutomatic);
@@ -82,7 +82,7 @@ Snapshot Trainer::snapshot() const {
     for (auto& array : optimizer.arrays()) snapshot.arrays.push_back(std::move(array));
   }
   snapshot.extras = {{"seconds", seconds()},
-                     {"bad_in_a_row", bad_in_a_row_},
+                     {"good_step", good_step_},
                      {"samples_due", samples_due_},
                      {"chunk_frames", chunk_frames_},
                      {"interval", interval_.to_json()}};
@@ -114,16 +114,38 @@ Outcome Trainer::run(const StopRequest& stop) {
       observer_.progress(step_, fmt::format("loss {:.4f}", last_loss_));
       after_step(stop);
     }
-  } catch (const std::exception& error) {  // whatever it is, the steps done so far are not lost
-    if (saved_step_ != step_ && bad_in_a_row_ == 0) save();
-    observer_.status("failed", step_, seconds(), error.what());
+    if (bad_in_a_row_ > 0 && step_ >= o.steps) end_on_bad_steps();
+  } catch (const std::exception& error) {
+    tell_failure(error.what());
     throw;
   }
-  const bool saved = saved_step_ == step_ || save();
+  const bool saved = saved_step_ == step_ || bad_in_a_row_ > 0 || save();
   const bool finished = step_ >= o.steps;
   observer_.status(finished ? "finished" : "stopped", step_, seconds(), "");
   if (!saved) fail(ErrorKind::io, "the last checkpoint could not be saved; what was saved before it is kept");
   return finished ? Outcome::finished : Outcome::stopped;
+}
+
+void Trainer::end_on_bad_steps() const {
+  const std::string last =
+      saved_step_ < 0 ? "nothing was saved" : fmt::format("the newest checkpoint is that of step {}", saved_step_);
+  fail(ErrorKind::numeric,
+       "training ends with steps that could not be used, {} in a row ({}); {}. Try a smaller train.lr, or end before "
+       "them: train.steps={}",
+       bad_in_a_row_, bad_reason_, last, step_ - bad_in_a_row_);
+}
+
+// The steps done so far are not lost, whatever happened; and nothing that goes wrong here hides it.
+void Trainer::tell_failure(const std::string& what) {
+  const auto attempt = [&](const char* task, const auto& action) {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      log_error("after a failure at step {} {} failed too: {}", step_, task, error.what());
+    }
+  };
+  if (!halfway_ && bad_in_a_row_ == 0 && step_ > std::max<int64_t>(saved_step_, 0)) attempt("saving", [&] { save(); });
+  attempt("the status", [&] { observer_.status("failed", step_, seconds(), what); });
 }
 
 LossValues Trainer::batch_gradients(const data::Clips& clips, const models::LossContext& context) {
@@ -159,14 +181,15 @@ std::string Trainer::play(size_t player, const data::Clips& clips) {
   if (player == 0) last_loss_ = values.loss;
   const double norm = optimizer.gradient_norm(), clip = optimizer.options().clip_norm;
   if (!std::isfinite(values.loss) || !std::isfinite(norm)) return describe_bad(model_, values.loss, norm);
-  if (player == 0) good_step_ = saved_step_;  // what was saved has proved itself
   const double lr = learning_rate(optimizer.options(), step_, options_.steps);
+  halfway_ = true;
   optimizer.update(lr, clip > 0 && norm > clip ? clip / norm : 1);
   interval_.count(player == 0 ? "" : optimizer.player() + ".", values, norm);
   return "";
 }
 
 void Trainer::train_step(const data::Clips& clips) {
+  halfway_ = !model_.buffers().empty();  // which a loss may move
   for (size_t player = 0; player < players_.size(); ++player) {
     if (step_ < optimizers_[player].options().start) continue;
     std::string problem;
@@ -176,18 +199,27 @@ void Trainer::train_step(const data::Clips& clips) {
       if (error.kind() != ErrorKind::numeric) throw;
       problem = error.what();
     }
-    if (!problem.empty()) return skip(problem);
+    if (!problem.empty()) return skip(player, problem);
   }
+  halfway_ = false;
   ++step_;
   bad_in_a_row_ = 0;
-  interval_.count_step();
+  good_step_ = saved_step_;  // what was saved before this step has proved itself
 }
 
-void Trainer::skip(const std::string& reason) {
+void Trainer::skip(size_t player, const std::string& reason) {
+  std::vector<std::string> skipped;
+  for (size_t i = player; i < players_.size(); ++i) {
+    if (step_ >= optimizers_[i].options().start) skipped.push_back(players_[i].name);
+  }
+  const std::string who = players_.size() == 1 ? "" : fmt::format(" of {}", fmt::join(skipped, ", "));
+  halfway_ = false;
   ++step_;
   interval_.count_skipped();
   bad_in_a_row_ += 1;
-  log_warning("step {}: {}; no update ({} of {} such steps in a row)", step_, reason, bad_in_a_row_, kBadStepsAllowed);
+  bad_reason_ = reason;
+  log_warning("step {}: {}; no update{} ({} of {} such steps in a row)", step_, reason, who, bad_in_a_row_,
+              kBadStepsAllowed);
   if (bad_in_a_row_ < kBadStepsAllowed) return;
   observer_.distrust_after(good_step_);
   const std::string last = good_step_ < 0 ? "there is no good checkpoint yet"

@@ -36,21 +36,25 @@ class Trainer {
   // before there was a model. run() does it if nobody has.
   void prepare(uint64_t program = 0);
 
-  // Trains to the last step or until `stop` is asked; saves before it returns. Error(numeric) after several bad steps.
+  // Trains to the last step or until `stop` is asked; saves before it returns, but for steps that were bad (saved_step()).
+  // Error(numeric) after several bad steps, or if the last one is.
   Outcome run(const StopRequest& stop);
 
-  int64_t step() const { return step_; }  // steps done, skipped ones included
-  Snapshot snapshot() const;
+  int64_t step() const { return step_; }              // steps done, skipped ones included
+  int64_t saved_step() const { return saved_step_; }  // of the newest checkpoint; -1: none
 
  private:
+  Snapshot snapshot() const;
   void train_step(const data::Clips& clips);
   std::string play(size_t player, const data::Clips& clips);  // what was wrong with the player's loss; "" if nothing
   LossValues batch_gradients(const data::Clips& clips, const models::LossContext& context);
-  void skip(const std::string& reason);
+  void skip(size_t player, const std::string& reason);  // this one and those after it have not learned
   void after_step(const StopRequest& stop);
   void take_samples(const StopRequest& stop);
   void write_log_line();
   bool save();
+  [[noreturn]] void end_on_bad_steps() const;
+  void tell_failure(const std::string& what);
   double seconds() const;
 
   models::Model& model_;
@@ -65,6 +69,8 @@ class Trainer {
   int64_t chunk_frames_ = kAutomatic;  // as the options say, or chosen
   int64_t step_ = 0, saved_step_ = -1, bad_in_a_row_ = 0;
   int64_t good_step_ = -1;    // of the newest checkpoint after which a step worked
+  std::string bad_reason_;    // of the newest bad step
+  bool halfway_ = false;      // a step has begun to change the model: its state is that of no step
   bool samples_due_ = false;  // validation of this step was stopped
   double last_loss_ = 0;
   double seconds_before_ = 0;                                 // of training in earlier processes

@@ -129,6 +129,33 @@ TEST_F(ExportProcess, DoesNotOverwriteUnasked) {
   EXPECT_EQ(read_all(path("twice/README.md")), "mine");
 }
 
+// Scores of other numbers than those of the exported weights are left out, and said to be.
+TEST_F(ExportProcess, TakesOnlyScoresOfWhatItHolds) {
+  const std::string core = "'model.core={name: transformer, features: 8, heads: 2, out_features: 8, window: 4}'";
+  const std::string averaged = path("averaged"), window = path("window"), train = "train " + path("tiny.yaml");
+  ASSERT_EQ(run(train + " train.ema=0.9 --run " + averaged).code, 0);
+  ASSERT_EQ(run(train + " " + core + " --run " + window).code, 0);
+  const auto exported_after = [&](const std::string& folder, const std::string& options) {
+    const Outcome scored = run("evaluate " + folder + " " + options);
+    EXPECT_EQ(scored.code, 0) << scored.err;
+    const Outcome made = run("export " + folder + " --force --out " + path("one"));
+    EXPECT_EQ(made.code, 0) << made.err;
+    return made.err;
+  };
+  const auto left_out = [&](const std::string& folder, const std::string& options, const std::string& reason) {
+    const std::string said = exported_after(folder, options);
+    expect_contains(said, "no scores");
+    expect_contains(said, reason);
+    EXPECT_FALSE(fs::exists(path("one/metrics.json"))) << options;
+  };
+  left_out(averaged, "--without-average", "of the trained weights");
+  left_out(averaged, "--precision int8", "of int8");
+  left_out(window, "model.core.window=2", "model.core.window: 4 -> 2");
+  EXPECT_EQ(exported_after(averaged, "").find("no scores"), std::string::npos);
+  const auto metrics = nlohmann::json::parse(read_all(path("one/metrics.json")));
+  EXPECT_EQ(metrics["protocol"]["checkpoint"]["weights"], "average");
+}
+
 TEST_F(ExportProcess, NeverReplacesTheFilesOfARun) {
   const std::string log = read_all(path("run/log.jsonl"));
   const Outcome refused = run("export " + path("run") + " --out " + path("run") + " --force");

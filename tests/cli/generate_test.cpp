@@ -90,6 +90,21 @@ TEST_F(GenerateProcess, StoppedAndContinuedIsTheSame) {
   for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], expected[i]) << i;
 }
 
+TEST_F(GenerateProcess, AStateGoesOnWithItsOwnWeightsOnly) {
+  const std::string averaged = path("averaged"), context = " --frames 2 --context " + path("clips.npy") + " --clip 0 ";
+  ASSERT_EQ(run("train " + path("tiny.yaml") + " train.ema=0.9 --run " + averaged).code, 0);
+  for (const bool trained : {true, false}) {
+    const std::string mine = trained ? " --without-average" : "", other = trained ? "" : " --without-average";
+    const std::string state = path(trained ? "trained.state" : "average.state");
+    ASSERT_EQ(run("generate " + averaged + context + "--save-state " + state + mine).code, 0);
+    const std::string go_on = "generate " + averaged + " --frames 2 --force --out " + path("go_on.npy") + " --state ";
+    EXPECT_EQ(run(go_on + state + mine).code, 0);
+    const Outcome refused = run(go_on + state + other);
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    for (const char* part : {"average", "trained", "--without-average"}) expect_contains(refused.err, part);
+  }
+}
+
 TEST_F(GenerateProcess, SeveralClipsGoToFilesOfTheirOwn) {
   const Outcome outcome =
       generate("--context " + path("clips.npy") + " --frames 3 --with-context --out " + path("m.npy"));
@@ -154,6 +169,8 @@ TEST_F(GenerateProcess, MistakesAreExplained) {
   write_text(path("there.npy"), "");
   fails(context + "--out " + path("there.npy"), 2, {"there.npy", "--force"});
   fails(context + "--out /proc/x.npy", 4, {"/proc/x.npy"});
+  fails(context + "--out " + path("x.npy") + " evaluate.samples=3", 2, {"evaluate.samples=3", "model."});
+  fails(context + "--out " + path("x.npy") + " modle.core.window=3", 2, {"modle.core.window=3", "model."});
   fails("--state " + path("run/checkpoints/step-000012.safetensors") + " --out " + path("x.npy"), 3,
         {"not a saved state"});
   EXPECT_EQ(run("generate " + path("nothing") + " " + context + "--out " + path("x.npy")).code, 4);

@@ -183,7 +183,8 @@ TEST(TrainProcess, MistakesAreExplained) {
   fails(config + " data.images=/nowhere", 4, {"/nowhere"});
   fails(config + " evaluate.horizon=3", 2, {"horizon", "horizons"});
   fails(config + " nonsense", 2, {"nonsense", "="});
-  fails(config + " train.frames=1", 2, {"frames must be at least 2"});
+  fails(config + " train.frames=0", 2, {"frames must be positive"});
+  fails(config + " train.frames=1", 2, {"train.frames", "at least 2 frames"});
   fails("", 2, {"give a config"});
   fails("--resume", 2, {"no run to go on with"});
   write_text(scratch.path("bad.yaml"), "model: {a: 1\n");

@@ -27,6 +27,9 @@ TEST(FrameFormat, SurvivesJson) {
     EXPECT_EQ(back.height, format.height);
     EXPECT_EQ(back.width, format.width);
   }
+  EXPECT_EQ(FrameFormat(3, 20, 30, -1.5, 2.5).to_json(),
+            json::parse(R"({"height": 20, "width": 30, "channels": 3, "low": -1.5, "high": 2.5})"))
+      << "what version 0.1 reads";
   EXPECT_EQ(weather().to_json(), json::parse(R"({"height": 20, "width": 30, "channels": [
       {"name": "t850", "low": 220.0, "high": 320.0}, {"low": -30.0, "high": 30.0}]})"));
 }

@@ -94,11 +94,14 @@ TEST(Generate, IsTheRolloutAndCanStopAndGoOn) {
   EXPECT_EQ(first.frames, 4);
   EXPECT_TRUE(at::equal(io::to_tensor(io::read_npy(scratch.path("a.npy"))),
                         data::in_units(expected[0].slice(0, 0, 4), kBytes)));
-  save_state(scratch.path("s"), first.state, "abc");
+  save_state(scratch.path("s"), first.state, {"abc", "average"});
   Predictor later(*model);
-  later.start(load_state(scratch.path("s"), "abc"));
+  later.start(load_state(scratch.path("s"), {"abc", "average"}));
   EXPECT_LT(distance(rollout(later, {}, 2), expected.slice(1, 4)), 1e-5);
-  expect_error([&] { load_state(scratch.path("s"), "def"); }, {"another model", "abc", "def"});
+  expect_error([&] { load_state(scratch.path("s"), {"def", "average"}); }, {"another model", "abc", "def"});
+  expect_error([&] { load_state(scratch.path("s"), {"abc", "trained"}); }, {"average", "trained", "--without-average"});
+  io::write_safetensors(scratch.path("old"), {}, {{"kind", "convssm state"}, {"model", "abc"}});
+  EXPECT_NO_THROW(load_state(scratch.path("old"), {"abc", "trained"}));
 }
 
 TEST(Generate, MemoryDoesNotGrow) {

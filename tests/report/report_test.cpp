@@ -44,6 +44,30 @@ TEST(Report, ShowsEverythingOfAWholeRun) {
   expect_none(page, {"Not in this report", "chart-skipped", "http-equiv=\"refresh\""});
 }
 
+// The chart of that id, "" if there is none.
+std::string chart_of(const std::string& page, const std::string& id) {
+  const size_t begin = page.find("id=\"" + id + "\"");
+  return begin == std::string::npos ? "" : page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
+TEST(Report, TheCurvesOfASecondPlayerStandBesideThoseOfTheFirst) {
+  const ScratchFolder folder;
+  std::string log;
+  for (int step = 1; step < 5; ++step) {
+    log += fmt::format(R"({{"step":{0},"loss":2,"fooled":1,"lr":1e-3,"grad_norm":2.5,"second.loss":3,"second.lr":{0},)"
+                       R"("second.grad_norm":{0},"second.hit":0.5}})"
+                       "\n",
+                       step);
+  }
+  folder.write("log.jsonl", log);
+  const std::string page = page_of(folder), parts = chart_of(page, "chart-parts");
+  expect_parts(parts, {"fooled", "second.hit"});
+  expect_none(parts, {"second.lr", "second.grad_norm", "second.loss"});
+  expect_parts(chart_of(page, "chart-lr"), {"second.lr"});
+  expect_parts(chart_of(page, "chart-grad-norm"), {"second.grad_norm"});
+  expect_parts(chart_of(page, "chart-loss"), {"second.loss"});
+}
+
 TEST(Report, LoadsNothingFromElsewhere) {
   const ScratchFolder folder;
   write_whole_run(folder);

@@ -94,9 +94,41 @@ TEST(ModelFile, SaysWhatIsWrong) {
   save_model(scratch.path("other.safetensors"), *model, {wider, kFrames, {}, 0});
   expect_error([&] { load_model(scratch.path("other.safetensors")); }, {"shape", "another model"});
   io::Metadata future = recipe_metadata({kOptions, kFrames, {}, 0});
-  future["format"] = "2";
+  future["format"] = "3";
   io::stream_safetensors(scratch.path("future.safetensors"), model_arrays(*model), future);
-  expect_error([&] { load_model(scratch.path("future.safetensors")); }, {"format 2", "knows 1"});
+  expect_error([&] { load_model(scratch.path("future.safetensors")); }, {"format 3", "knows 1 and 2"});
+}
+
+// Readers of format 1 know one range for all channels, and refuse what they cannot read by its format.
+TEST(ModelFile, HasTheOldestFormatThatCanSayIt) {
+  const ScratchFolder scratch;
+  data::FrameFormat named(1, 8, 8);
+  named.channels[0].name = "radar";
+  for (const data::FrameFormat& frames : {data::FrameFormat(1, 8, 8, -1.5, 2.5), named}) {
+    const bool old = frames.channels[0].name.empty();
+    const io::Metadata metadata = recipe_metadata({kOptions, frames, {}, 0});
+    EXPECT_EQ(metadata.at("format"), old ? "1" : "2");
+    EXPECT_EQ(nlohmann::json::parse(metadata.at("frames"))["channels"].is_number(), old);
+    save_model(scratch.path("m.safetensors"), *models::make_model(kOptions, frames), {kOptions, frames, {}, 0});
+    EXPECT_EQ(load_model(scratch.path("m.safetensors")).recipe.frames.channels, frames.channels);
+  }
+}
+
+TEST(ModelFile, SaysWhichWeightsItGives) {
+  const ScratchFolder scratch;
+  const auto model = models::make_model(kOptions, kFrames);
+  const std::string checkpoint = scratch.path("c.safetensors"), plain = scratch.path("p.safetensors");
+  std::vector<io::LazyArray> arrays = model_arrays(*model);
+  save_model(plain, *model, {kOptions, kFrames, {}, 0});
+  EXPECT_EQ(load_model(plain).recipe.weights, "trained");
+  const auto first = model->named_parameters()[0];
+  arrays.push_back(io::lazy_array("average." + first.key(), at::zeros_like(first.value())));
+  io::stream_safetensors(checkpoint, arrays, recipe_metadata({kOptions, kFrames, {}, 0}));
+  EXPECT_EQ(load_model(checkpoint, {.averaged = false}).recipe.weights, "trained");
+  const LoadedModel averaged = load_model(checkpoint);
+  EXPECT_EQ(averaged.recipe.weights, "average");
+  save_model(plain, *averaged.model, averaged.recipe);  // has only these, and says so
+  EXPECT_EQ(load_model(plain, {.averaged = false}).recipe.weights, "average");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,23 @@ TEST(Config, DifferencesNameTheKey) {
   const nlohmann::json a = {{"train", {{"lr", 1}, {"batch", 2}}}}, b = {{"train", {{"lr", 2}, {"steps", 3}}}};
   EXPECT_EQ(differences(a, b),
             (std::vector<std::string>{"train.batch: 2 -> nothing", "train.lr: 1 -> 2", "train.steps: nothing -> 3"}));
+}
+
+TEST(Config, ASectionThatWasEmptyMayBeFilled) {
+  const auto config = [](const nlohmann::json& more = nlohmann::json::object()) {
+    nlohmann::json json = {{"model", {{"core", {{"name", "convs5"}}}}}, {"data", {{"name", "moving-mnist"}}}};
+    json["train"] = {{"warmup", 0}};
+    json.update(more);
+    return Config::from_json(json).to_json();
+  };
+  const auto found = differences(config(), config({{"evaluate", {{"samples", 8}}}}));
+  EXPECT_EQ(found, std::vector<std::string>{"evaluate.samples: nothing -> 8"});
+  EXPECT_TRUE(std::ranges::all_of(found, may_change));
+  EXPECT_TRUE(differences(config(), config({{"evaluate", nlohmann::json::object()}})).empty());
+  // A list without values is one, a group without options is not.
+  const nlohmann::json none = {{"depths", nlohmann::json::array()}}, one = {{"depths", {4}}};
+  EXPECT_EQ(differences(nlohmann::json::object(), none), std::vector<std::string>{"depths: nothing -> []"});
+  EXPECT_EQ(differences(none, one), (std::vector<std::string>{"depths: [] -> nothing", "depths.0: nothing -> 4"}));
 }
 
 // The same options with small numbers: a large model takes a while to draw.

@@ -220,6 +220,20 @@ TEST(TrainingRun, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
   EXPECT_EQ(checkpoint_steps(run + "/checkpoints"), std::vector<int64_t>{status["step"]});
 }
 
+// Names of files need not be text.
+TEST(Recorder, WritesAStatusWhateverTheErrorSays) {
+  const ScratchFolder scratch;
+  RunFolder folder(scratch.path("run"));
+  const Config config = Config::from_json(tiny());
+  const auto dataset = make_dataset(config);
+  const auto model = make_model(config, dataset->format());
+  Recorder recorder(folder, config, *model, dataset->format(), {});
+  recorder.status("failed", 3, 1.5, "cannot read caf\xe9.npy");
+  const auto status = nlohmann::json::parse(read_text_file(folder.path("status.json")));
+  EXPECT_EQ(status["state"], "failed");
+  EXPECT_TRUE(status["note"].get<std::string>().starts_with("cannot read caf"));
+}
+
 TEST(TrainingRun, RefusesWhatCannotWork) {
   const ScratchFolder scratch;
   const std::string run = scratch.path("run");

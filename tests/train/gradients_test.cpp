@@ -1,13 +1,16 @@
-// Training in chunks gives the gradients of the whole clip, for every core whose state does not grow.
+// Training in chunks gives the gradients of the whole clip, for every model that says so: the pixel model with each core
+// whose state does not grow, and others. Recomputing changes no bit.
 #include "convssm/train/gradients.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "convssm/models/registry.h"
 #include "convssm/ops/memory_meter.h"
+#include "tests/models/toys.h"
 #include "tests/support.h"
 
 namespace convssm::train {
@@ -16,12 +19,18 @@ namespace {
 using testing::distance;
 using testing::randn;
 
+// A model of frames of 1 x 8 x 8 with three actions.
 struct Subject {
   const char* label;
-  nlohmann::json core;
+  std::function<std::shared_ptr<models::Model>()> make;
 };
 
-const std::vector<Subject> kSubjects = {
+struct Core {
+  const char* label;
+  nlohmann::json options;
+};
+
+const std::vector<Core> kCores = {
     {"convs5", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}}},
     {"gaussian", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}, {"init", "gaussian"}}},
     {"convlstm", {{"name", "convlstm"}, {"features", 8}, {"layers", 2}}},
@@ -35,6 +44,13 @@ const std::vector<Subject> kSubjects = {
 std::shared_ptr<models::Model> make(const nlohmann::json& core) {
   const nlohmann::json coder = {{"depths", {4, 8}}};
   return models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", 3}}, {1, 8, 8});
+}
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const Core& core : kCores) all.push_back({core.label, [&core] { return make(core.options); }});
+  all.push_back({"drawing", [] { return std::make_shared<testing::DrawingModel>(); }});
+  return all;
 }
 
 std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValues& values, bool recompute = false) {
@@ -52,7 +68,7 @@ std::vector<at::Tensor> gradients(models::Model& model, int64_t chunk, LossValue
 class Chunked : public ::testing::TestWithParam<Subject> {};
 
 TEST_P(Chunked, GradientsEqualThoseOfTheWholeClip) {
-  const auto model = make(GetParam().core);
+  const auto model = GetParam().make();
   ASSERT_EQ(model->obstacle_to_chunks(), "");
   for (const auto& [type, bound] :
        std::vector<std::pair<at::ScalarType, double>>{{at::kFloat, 2e-4}, {at::kDouble, 1e-9}}) {
@@ -75,7 +91,7 @@ TEST_P(Chunked, GradientsEqualThoseOfTheWholeClip) {
 
 // What is run again are the same operations on the same numbers: not one bit may differ.
 TEST_P(Chunked, RecomputedGradientsHaveTheSameBits) {
-  const auto model = make(GetParam().core);
+  const auto model = GetParam().make();
   for (const auto type : {at::kFloat, at::kDouble}) {
     model->to(type);
     for (const int64_t chunk : {0, 4}) {
@@ -91,8 +107,13 @@ TEST_P(Chunked, RecomputedGradientsHaveTheSameBits) {
   }
 }
 
-TEST_P(Chunked, RecomputingKeepsLess) {
-  nlohmann::json core = GetParam().core;
+INSTANTIATE_TEST_SUITE_P(AllModels, Chunked, ::testing::ValuesIn(subjects()),
+                         [](const auto& i) { return i.param.label; });
+
+class Recomputed : public ::testing::TestWithParam<Core> {};
+
+TEST_P(Recomputed, KeepsLess) {
+  nlohmann::json core = GetParam().options;
   core["layers"] = 8;
   const auto model = make(core);
   const at::Tensor video = at::zeros({1, 65, 1, 8, 8});
@@ -105,11 +126,11 @@ TEST_P(Chunked, RecomputingKeepsLess) {
   EXPECT_LT(peak(true), 0.8 * peak(false));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllCores, Chunked, ::testing::ValuesIn(kSubjects),
+INSTANTIATE_TEST_SUITE_P(AllCores, Recomputed, ::testing::ValuesIn(kCores),
                          [](const auto& i) { return i.param.label; });
 
 TEST(Gradients, RecomputingDrawsTheSameDropout) {
-  nlohmann::json core = kSubjects[0].core;
+  nlohmann::json core = kCores[0].options;
   core["dropout"] = 0.5;
   const auto model = make(core);
   const auto run = [&](bool recompute) {
@@ -124,7 +145,7 @@ TEST(Gradients, RecomputingDrawsTheSameDropout) {
 }
 
 TEST(Gradients, AddUpWithTheirWeight) {
-  const auto model = make(kSubjects[0].core);
+  const auto model = make(kCores[0].options);
   LossValues values;
   const auto half = gradients(*model, 0, values);
   const at::Tensor video = randn({2, 11, 1, 8, 8}, 1).to(at::kFloat).tanh();

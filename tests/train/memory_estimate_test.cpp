@@ -61,6 +61,64 @@ TEST(MemoryEstimate, LeavesBuffersAndGradientsAlone) {
   for (const at::Tensor& p : model.parameters()) EXPECT_FALSE(p.grad().defined());
 }
 
+TEST(MemoryEstimate, TakesTheShortestClips) {
+  const Subject subject(12, 8);
+  TrainOptions o;
+  o.batch = 2, o.workers = 0;
+  for (const int64_t frames : {2, 3, 4, 5, 8}) {
+    o.frames = frames;
+    const MemoryEstimate estimate = estimate_memory(*subject.model, data::frames_of(subject.clip, 0, frames));
+    EXPECT_GT(estimate.per_frame, 0u) << frames;
+    {
+      ops::MemoryMeter meter;
+      add_gradients(*subject.model, {at::zeros({2, frames, 1, 12, 12})}, {}, 0);
+      EXPECT_GT(estimate.total(o), meter.peak()) << frames;
+    }
+    EXPECT_EQ(plan_step(o, *subject.model, *subject.dataset, 0), 0) << frames;
+  }
+  o.frames = 1;
+  expect_error([&] { plan_step(o, *subject.model, *subject.dataset, 0); }, {"train.frames", "at least 2", "got 1"});
+}
+
+TEST(MemoryEstimate, TakesSingleFrames) {
+  testing::CountingModel model;
+  TrainOptions o;
+  o.batch = 4, o.frames = 1, o.workers = 0;
+  const MemoryEstimate estimate = estimate_memory(model, {at::zeros({1, 1, 1, 4, 4})});
+  EXPECT_GT(estimate.total(o), estimate.fixed);
+  EXPECT_LT(estimate.total(o), 1u << 20);
+  EXPECT_EQ(choose_chunk(estimate, o, 0), 1);
+  EXPECT_EQ(check_memory(estimate, o, true, 1u << 30).find("chunks"), std::string::npos);
+}
+
+// A thousand values that learn beside a hundred thousand that do not.
+class FrozenModel : public models::Model {
+ public:
+  FrozenModel() {
+    weight_ = register_parameter("weight", at::ones({1000}));
+    frozen_ = register_frozen("frozen", std::make_shared<torch::nn::LinearImpl>(1000, 100));
+  }
+  models::LossOutput loss(const models::Clips& clips, const models::LossContext&, const models::State&) override {
+    return {frozen_->forward(weight_).sum() * clips.video.mean(), {}, {}};
+  }
+  std::string description() const override { return "frozen model"; }
+
+ private:
+  at::Tensor weight_;
+  std::shared_ptr<torch::nn::LinearImpl> frozen_;
+};
+
+TEST(MemoryEstimate, KnowsAveragesAndFrozenParts) {
+  FrozenModel model;
+  const data::Clips clip{at::zeros({1, 8, 1, 4, 4})};
+  TrainOptions o;
+  const uint64_t plain = estimate_memory(model, clip, o).fixed;
+  EXPECT_GT(plain, 4u * 100100 + 16 * 1000);
+  EXPECT_LT(plain, 2 * 4u * 100100 + 32 * 1000) << "a frozen part has no gradients and no moments";
+  o.optimizer.ema = 0.99;
+  EXPECT_EQ(estimate_memory(model, clip, o).fixed, plain + 4 * 1000);
+}
+
 TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   const Subject subject(32, 32);
   const auto& model = subject.model;
@@ -77,7 +135,9 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {
-    return estimate_memory(*subject.model, subject.clip, recompute).per_frame;
+    TrainOptions o;
+    o.recompute = recompute;
+    return estimate_memory(*subject.model, subject.clip, o).per_frame;
   };
   EXPECT_LT(static_cast<double>(per_frame(true)), 0.8 * static_cast<double>(per_frame(false)));
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/models/registry.h"
+#include "convssm/ops/memory_meter.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/support.h"
 
@@ -73,6 +74,37 @@ TEST(Optimizer, GoesOnExactlyFromAFile) {
   first.update(0.05);
   third.update(0.05);
   for (size_t i = 0; i < a->parameters().size(); ++i) EXPECT_TRUE(a->parameters()[i].equal(b->parameters()[i]));
+}
+
+// A large tensor, one that is no multiple of a block, and one without values.
+TEST(AveragedWeights, ChangePlacesWithoutASecondCopy) {
+  PlayerOptions o;
+  o.ema = 0.9;
+  models::Player player{"model", {}};
+  std::vector<at::Tensor> trained, averages;
+  for (const int64_t size : {(1 << 20) + 7, 5, 0}) {
+    at::Tensor p = randn({size}, 1).to(at::kFloat);
+    player.parameters.emplace_back(std::to_string(size), p.requires_grad_(true));
+    p.mutable_grad() = at::ones({size});
+    averages.push_back(p.detach().clone());
+  }
+  std::vector<Optimizer> optimizers;
+  optimizers.emplace_back(player, o);
+  optimizers[0].update(0.1);
+  for (size_t i = 0; i < averages.size(); ++i) {
+    trained.push_back(player.parameters[i].second.detach().clone());
+    averages[i].lerp_(trained[i], 1 - 0.1);
+  }
+  const auto version = player.parameters[0].second._version();
+  ops::MemoryMeter meter;
+  {
+    const AveragedWeights averaged(optimizers);
+    for (size_t i = 0; i < averages.size(); ++i) EXPECT_TRUE(player.parameters[i].second.equal(averages[i])) << i;
+    EXPECT_GT(player.parameters[0].second._version(), version) << "who keeps something for a version would not see it";
+  }
+  for (size_t i = 0; i < averages.size(); ++i) EXPECT_TRUE(player.parameters[i].second.equal(trained[i])) << i;
+  EXPECT_LE(meter.peak(), 2u << 20);
+  EXPECT_GT(player.parameters[0].second._version(), version + 1);
 }
 
 TEST(Optimizer, FindsTheFirstBadGradient) {

@@ -51,7 +51,8 @@ TEST(TrainOptions, EveryWrongValueIsExplained) {
   wrong("steps", 0, {"positive", "0"});
   wrong("steps", 1.5, {"whole number", "1.5"});
   wrong("batch", -1, {"positive", "-1"});
-  wrong("frames", 1, {"at least 2", "1"});
+  wrong("frames", 0, {"positive", "0"});
+  wrong("log_interval", -1, {"0 or positive", "-1"});
   wrong("accumulate", 3, {"divisor", "3"});
   wrong("lr", 0, {"positive"});
   wrong("lr", "fast", {"number", "fast"});
@@ -67,6 +68,35 @@ TEST(TrainOptions, EveryWrongValueIsExplained) {
   for (const char* text : {"much", "12", "-3GiB", "0MB", "3 parsecs", "GiB", "1e99TiB"}) {
     wrong("memory", text, {"auto", "12GiB", text});
   }
+}
+
+TEST(TrainOptions, PlayersGoOnInheriting) {
+  const nlohmann::json json = {
+      {"warmup", 0},
+      {"lr", 0.1},
+      {"players", {{"discriminator", {{"beta1", 0.5}, {"lr", 0.1}}}, {"generator", {{"lr", 0.1}}}}}};
+  nlohmann::json written = TrainOptions::from_json(json).to_json();
+  EXPECT_EQ(written["players"], (nlohmann::json{{"discriminator", {{"beta1", 0.5}}}}));
+  EXPECT_EQ(TrainOptions::from_json(written).to_json(), written);
+  written["lr"] = 0.2;
+  written["schedule"] = "constant";
+  const PlayerOptions own = TrainOptions::from_json(written).player("discriminator");
+  EXPECT_EQ(own.lr, 0.2);
+  EXPECT_EQ(own.beta1, 0.5);
+  EXPECT_EQ(own.schedule, Schedule::constant);
+  written["players"]["discriminator"]["schedule"] = "cosine";
+  EXPECT_EQ(TrainOptions::from_json(written).to_json()["players"]["discriminator"]["schedule"], "cosine");
+}
+
+TEST(TrainOptions, AWrongValueOfAPlayerNamesThePlayer) {
+  const auto wrong = [](const char* key, const nlohmann::json& value, const char* part) {
+    const nlohmann::json json = {{"warmup", 0}, {"players", {{"discriminator", {{key, value}}}}}};
+    expect_error([&] { TrainOptions::from_json(json); }, {"[train] players.discriminator: ", key, part});
+  };
+  wrong("lr", -1, "positive");
+  wrong("beta2", 1, "[0,1)");
+  wrong("start", -3, "between 0");
+  wrong("schedule", "linear", "cosine_short");
 }
 
 TEST(TrainOptions, ChunksAreChosenUnlessTheyAreGiven) {

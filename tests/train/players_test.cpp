@@ -61,18 +61,39 @@ TEST(Players, BothLearnAndLogByName) {
   EXPECT_EQ(found.lines[0]["discriminator.lr"], 0.5);
 }
 
-// One step of the generator alone and of both: the generator's parameters are the same bits, so the discriminator's step
-// has not touched them; and the other way round.
-TEST(Players, OneStepLeavesTheOthersBitForBit) {
-  const auto one_step = [](const nlohmann::json& players) {
+// The values of a model after its first step.
+struct FirstStep : TrainObserver {
+  explicit FirstStep(const models::Model& watched) : model(watched) {}
+  void progress(int64_t step, const std::string&) override {
+    if (step == 1) found = values(model);
+  }
+  const models::Model& model;
+  std::map<std::string, at::Tensor> found;
+};
+
+// The first step of the generator alone and of both: the generator's parameters are the same bits, so the discriminator's
+// turn has not touched them.
+TEST(Players, ATurnLeavesTheOthersBitForBit) {
+  const auto first_step = [](const nlohmann::json& players) {
     testing::PairModel model;
-    train(model, options({{"steps", 2}, {"players", players}}));
-    return values(model);
+    FirstStep observer(model);
+    Trainer trainer(model, std::make_shared<Noise>(), options({{"steps", 2}, {"players", players}}), 1, observer);
+    const StopRequest stop;
+    EXPECT_EQ(trainer.run(stop), Outcome::finished);
+    return observer.found;
   };
-  testing::PairModel untouched;
-  const auto both = one_step(nlohmann::json::object());
-  const auto late = one_step({{"discriminator", {{"start", 1}}}});
-  EXPECT_FALSE(late.at("discriminator").equal(values(untouched).at("discriminator")));
+  const auto initial = values(testing::PairModel());
+  const auto both = first_step(nlohmann::json::object()), alone = first_step({{"discriminator", {{"start", 1}}}});
+  for (const char* name : {"generator", "scale"}) {
+    EXPECT_TRUE(both.at(name).equal(alone.at(name))) << name;
+    EXPECT_FALSE(both.at(name).equal(initial.at(name))) << name;
+  }
+  EXPECT_TRUE(alone.at("discriminator").equal(initial.at("discriminator")));
+  EXPECT_FALSE(both.at("discriminator").equal(initial.at("discriminator")));
+}
+
+// The gradients and the update of each player by themselves.
+TEST(Players, LearnTheirOwnParametersAlone) {
   testing::PairModel model;
   Noise data;
   const data::Clips clips = data.clip(data::Split::train, 0, 3);
@@ -92,7 +113,6 @@ TEST(Players, OneStepLeavesTheOthersBitForBit) {
     }
     optimizer.clear_gradients();
   }
-  EXPECT_FALSE(both.at("generator").equal(values(untouched).at("generator")));
 }
 
 TEST(Players, StartLateAndWithTheirOwnSchedule) {

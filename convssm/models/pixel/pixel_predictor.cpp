@@ -182,7 +182,8 @@ std::string PixelPredictorImpl::obstacle_to_chunks() const {
 LossOutput PixelPredictorImpl::loss(const Clips& clips, const LossContext&, const State& start) {
   check("loss", clips);
   const int64_t L = clips.frames() - 1;
-  ops::require("loss", L > 0, "a clip needs at least 2 frames, got {}", clips.frames());
+  ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
+               clips.frames());
   const at::Tensor seen = (clips.inputs.defined() ? clips.inputs : clips.video).slice(1, 0, L);
   const at::Tensor coming = slice_actions(clips.actions, 1, L + 1);
   auto out = run_core(seen, coming, pixel::core_state(start), slice_timing(clips.timing, 0, L));
