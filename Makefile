@@ -27,8 +27,9 @@ test: setup ## set up, build, run all tests
 	$(MAKE) --no-print-directory build
 	ctest --test-dir build/release --output-on-failure
 
-demo: setup ## set up, build, train a small model and let it run on: out/demo
-	$(MAKE) --no-print-directory build
+demo: setup ## set up, build the program, train a small model and let it run on: out/demo
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target convssm_program
 	build/release/bin/convssm demo --out out/demo
 
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch

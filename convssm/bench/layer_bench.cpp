@@ -16,10 +16,10 @@ at::Tensor frames(int64_t channels) {
   return at::randn({kFrames, channels, kSize, kSize}).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-struct Convolution {
+struct BareConvolution {
   at::Tensor x, weight, bias, g;
 
-  Convolution(int64_t in, int64_t out, bool with_bias) : x(frames(in).requires_grad_(true)), g(frames(out)) {
+  BareConvolution(int64_t in, int64_t out, bool with_bias) : x(frames(in).requires_grad_(true)), g(frames(out)) {
     weight = at::randn({out, in, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_(true);
     if (with_bias) bias = at::randn({out}).requires_grad_(true);
   }
@@ -34,7 +34,7 @@ struct Convolution {
 
 void bench_width(int64_t width, int rounds, const Report& report) {
   at::manual_seed(1);
-  const std::vector<Convolution> convolutions{
+  const std::vector<BareConvolution> convolutions{
       {width, width, false}, {width, width, false}, {width, width, true}, {width, width, true}};
   cores::ConvS5 layer(cores::ConvS5Options{.features = width, .state_size = width});
   // As a layer inside a network meets them: channels together in memory.

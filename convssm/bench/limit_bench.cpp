@@ -15,14 +15,14 @@ namespace {
 
 using ops::ConvolutionShape;
 
-at::Tensor frames(at::IntArrayRef shape) { return at::randn(shape).contiguous(at::MemoryFormat::ChannelsLast); }
+at::Tensor random_frames(at::IntArrayRef shape) { return at::randn(shape).contiguous(at::MemoryFormat::ChannelsLast); }
 
-class Convolution {
+class LimitConvolution {
  public:
-  explicit Convolution(const ConvolutionShape& s)
+  explicit LimitConvolution(const ConvolutionShape& s)
       : stride_(s.stride),
-        x_(frames({s.frames, s.in, s.height, s.width}).requires_grad_(s.input_gradient)),
-        weight_(frames({s.out, s.in, s.kernel_h, s.kernel_w}).requires_grad_(s.weight_gradient)) {
+        x_(random_frames({s.frames, s.in, s.height, s.width}).requires_grad_(s.input_gradient)),
+        weight_(random_frames({s.out, s.in, s.kernel_h, s.kernel_w}).requires_grad_(s.weight_gradient)) {
     if (s.bias) bias_ = at::randn({s.out}).requires_grad_(s.weight_gradient);
     if (s.input_gradient) wanted_.push_back(x_);
     if (s.weight_gradient) wanted_.push_back(weight_);
@@ -49,11 +49,11 @@ class Convolutions {
  public:
   explicit Convolutions(const std::vector<ConvolutionShape>& shapes) : list_(shapes.begin(), shapes.end()) {}
   void run() const {
-    for (const Convolution& convolution : list_) convolution.run();
+    for (const LimitConvolution& convolution : list_) convolution.run();
   }
 
  private:
-  std::vector<Convolution> list_;
+  std::vector<LimitConvolution> list_;
 };
 
 std::vector<ConvolutionShape> noted(const std::function<void()>& action) {

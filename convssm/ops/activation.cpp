@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kGrain = 16 * 1024;  // values per task
+constexpr int64_t kActivationGrain = 16 * 1024;  // values per task
 
 template <typename T>
 void run_forward(Activation activation, const at::Tensor& x, const at::Tensor& y, at::Tensor& sum, at::Tensor& out) {
@@ -25,7 +25,7 @@ void run_forward(Activation activation, const at::Tensor& x, const at::Tensor& y
   const T* py = y.defined() ? y.data_ptr<T>() : nullptr;
   T* ps = sum.defined() ? sum.data_ptr<T>() : nullptr;
   T* po = out.data_ptr<T>();
-  at::parallel_for(0, x.numel(), kGrain, [&](int64_t i, int64_t end) {
+  at::parallel_for(0, x.numel(), kActivationGrain, [&](int64_t i, int64_t end) {
     activate_loop({activation, px + i, py ? py + i : nullptr, ps ? ps + i : nullptr, po + i, end - i});
   });
 }
@@ -35,7 +35,7 @@ void run_backward(Activation activation, const at::Tensor& x, const at::Tensor& 
   const T* px = x.data_ptr<T>();
   const T* pg = g.data_ptr<T>();
   T* po = out.data_ptr<T>();
-  at::parallel_for(0, x.numel(), kGrain, [&](int64_t i, int64_t end) {
+  at::parallel_for(0, x.numel(), kActivationGrain, [&](int64_t i, int64_t end) {
     activate_backward_loop({activation, px + i, pg + i, po + i, end - i});
   });
 }

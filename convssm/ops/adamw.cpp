@@ -15,9 +15,9 @@
 namespace convssm::ops {
 namespace {
 
-constexpr int64_t kGrain = 32 * 1024;  // values per task
-constexpr int64_t kRun = 1024;         // squares summed in T before the sum goes to double
-constexpr int64_t kSums = 16;          // independent sums, so that they fit vectors
+constexpr int64_t kAdamGrain = 32 * 1024;  // values per task
+constexpr int64_t kRun = 1024;             // squares summed in T before the sum goes to double
+constexpr int64_t kSums = 16;              // independent sums, so that they fit vectors
 
 void check(const at::Tensor& p, const at::Tensor& other, const char* name) {
   require_shape("adamw", name, other, p.sizes());
@@ -70,7 +70,7 @@ void adamw_(at::Tensor& p, const at::Tensor& g, at::Tensor& m, at::Tensor& v, co
   AT_DISPATCH_FLOATING_TYPES(p.scalar_type(), "adamw", [&] {
     auto *pp = p.data_ptr<scalar_t>(), *pm = m.data_ptr<scalar_t>(), *pv = v.data_ptr<scalar_t>();
     const auto* pg = g.data_ptr<scalar_t>();
-    at::parallel_for(0, p.numel(), kGrain, [&](int64_t i, int64_t end) {
+    at::parallel_for(0, p.numel(), kAdamGrain, [&](int64_t i, int64_t end) {
       update<scalar_t>(step, scale, end - i, pp + i, pg + i, pm + i, pv + i);
     });
   });
@@ -91,12 +91,12 @@ double square_sum(const at::Tensor& x) {
   const at::Tensor values = x.contiguous();
   double total = 0;
   AT_DISPATCH_FLOATING_TYPES(values.scalar_type(), "square_sum", [&] {
-    const int64_t tasks = (values.numel() + kGrain - 1) / kGrain;
+    const int64_t tasks = (values.numel() + kAdamGrain - 1) / kAdamGrain;
     std::vector<double> sums(tasks);  // fixed blocks: the sum does not depend on the threads
     const auto* data = values.data_ptr<scalar_t>();
     at::parallel_for(0, tasks, 1, [&](int64_t task, int64_t end) {
       for (; task < end; ++task) {
-        sums[task] = squares(data + task * kGrain, std::min(kGrain, values.numel() - task * kGrain));
+        sums[task] = squares(data + task * kAdamGrain, std::min(kAdamGrain, values.numel() - task * kAdamGrain));
       }
     });
     for (const double sum : sums) total += sum;

@@ -16,13 +16,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kGrainRows = 64;
+constexpr int64_t kLayerNormRows = 64;
 
 template <typename T>
 void run_forward(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& bias,
                  at::Tensor& sum, at::Tensor& out) {
   const int64_t C = x.size(1);
-  at::parallel_for(0, x.numel() / C, kGrainRows, [&](int64_t first, int64_t end) {
+  at::parallel_for(0, x.numel() / C, kLayerNormRows, [&](int64_t first, int64_t end) {
     LayerNormRows<T> rows{end - first,
                           C,
                           kNormEps,
@@ -43,7 +43,7 @@ template <typename T>
 void run_backward(const at::Tensor& x, const at::Tensor& g, const at::Tensor& weight, at::Tensor& out,
                   at::Tensor& partial) {
   const int64_t C = x.size(1);
-  at::parallel_for(0, x.numel() / C, kGrainRows, [&](int64_t first, int64_t end) {
+  at::parallel_for(0, x.numel() / C, kLayerNormRows, [&](int64_t first, int64_t end) {
     std::vector<T> scratch(2 * C);
     double* grad_weight = partial.data_ptr<double>() + at::get_thread_num() * 2 * C;
     layer_norm_backward_rows({end - first, C, kNormEps, x.data_ptr<T>() + first * C, g.data_ptr<T>() + first * C,

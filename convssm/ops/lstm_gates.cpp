@@ -18,7 +18,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using OptionalTensor = c10::optional<at::Tensor>;
 
-constexpr int64_t kGrain = 4 * 1024;  // state values per task
+constexpr int64_t kGateGrain = 4 * 1024;  // state values per task
 
 template <typename T>
 T* offset(const at::Tensor& x, int64_t values) {
@@ -29,7 +29,7 @@ T* offset(const at::Tensor& x, int64_t values) {
 template <typename Run>
 void for_rows(const at::Tensor& c, const Run& run) {
   const int64_t P = c.size(1);
-  at::parallel_for(0, c.numel() / P, (kGrain + P - 1) / P, run);
+  at::parallel_for(0, c.numel() / P, (kGateGrain + P - 1) / P, run);
 }
 
 template <typename T>

@@ -16,7 +16,7 @@
 namespace convssm::ops {
 namespace {
 
-constexpr int64_t kGrain = 4096;  // values: less is not worth a second thread
+constexpr int64_t kPackedGrain = 4096;  // values: less is not worth a second thread
 
 ConvShape checked(const ConvShape& s) {
   require("packed_conv", s.in > 0 && s.out > 0 && s.kernel > 0 && s.height > 0 && s.width > 0,
@@ -48,7 +48,7 @@ std::unique_ptr<ConvKernel> make_kernel(const ConvShape& shape, const float* wei
 
 void apply_epilogue(float* y, int64_t size, const ConvEpilogue& e) {
   if (e.add == nullptr && e.activation == Activation::identity) return;
-  at::parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, size, kPackedGrain, [&](int64_t begin, int64_t end) {
     const float* add = e.add == nullptr ? nullptr : e.add + begin;
     activate_loop(ActivateLoop<float>{e.activation, y + begin, add, nullptr, y + begin, end - begin});
   });

@@ -17,7 +17,7 @@
 namespace convssm::ops {
 namespace {
 
-constexpr int64_t kGrainRows = 4;
+constexpr int64_t kPackedConvInt8Rows = 4;
 
 constexpr int kMost = 127;
 
@@ -142,7 +142,7 @@ class Int8Conv : public ConvKernel {
 
   void run(const float* x, float* y, int64_t frames, void* scratch, const ConvEpilogue& epilogue) override {
     auto* q = static_cast<uint8_t*>(scratch);
-    at::parallel_for(0, frames * height(), kGrainRows, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, frames * height(), kPackedConvInt8Rows, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) quantize_line(x, q, i / height(), i % height());
     });
     conv_.run(q, y, frames, q + bytes(frames));

@@ -15,14 +15,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kGrain = 16 * 1024;  // values per task
+constexpr int64_t kResizeGrain = 16 * 1024;  // values per task
 
 // run(small row, large row) for all pairs of rows of pixels, the large one being the upper of two; on each thread its
 // own. Rows are [W/2,C] and [W,C].
 template <typename T, typename Run>
 void for_rows(const at::Tensor& small, const at::Tensor& large, const Run& run) {
   const int64_t row = small.size(3) * small.size(1), rows = small.size(0) * small.size(2);
-  at::parallel_for(0, rows, (kGrain + row) / (row + 1), [&](int64_t i, int64_t end) {
+  at::parallel_for(0, rows, (kResizeGrain + row) / (row + 1), [&](int64_t i, int64_t end) {
     for (; i < end; ++i) run(small.data_ptr<T>() + i * row, large.data_ptr<T>() + i * 4 * row);
   });
 }
