@@ -49,7 +49,7 @@ at::Device parse_device(const std::string& text) {
   if (!c10::impl::hasDeviceGuardImpl(device.type())) {
     fail(ErrorKind::usage,
          "[device] '{}' is asked for, but this program was built with a libtorch ({}) that knows no {}; take --device "
-         "cpu, or build with the libtorch of a torch wheel (cmake --preset wheel)",
+         "cpu, or build with a libtorch that knows it",
          text, TORCH_VERSION, c10::DeviceTypeName(device.type(), true));
   }
   const int64_t count = count_devices(device.type());
