@@ -24,7 +24,7 @@ inline std::string read_all(const std::string& path) {
 }
 
 inline std::string scratch_path(const std::string& name) {
-  return testing::TempDir() + "convssm-cli-" + std::to_string(getpid()) + "-" + name;
+  return ::testing::TempDir() + "convssm-cli-" + std::to_string(getpid()) + "-" + name;
 }
 
 // Runs the program; `environment` is put in front, e.g. "NAME=value".

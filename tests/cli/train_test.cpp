@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "../base/scratch_folder.h"
+#include "../run/log_scores.h"
 #include "program.h"
 #include "tiny_run.h"
 
@@ -55,19 +56,6 @@ bool appears(const std::string& path) {
   return fs::exists(path);
 }
 
-// The log without what a clock decides.
-std::vector<std::string> scores(const std::string& run_folder) {
-  std::vector<std::string> lines;
-  std::ifstream in(run_folder + "/log.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    auto json = nlohmann::json::parse(line);
-    json.erase("seconds");
-    json.erase("frames_per_second");
-    lines.push_back(json.dump());
-  }
-  return lines;
-}
-
 TEST(TrainProcess, KilledAtTenRandomPointsEndsWithTheSameBits) {
   const ScratchFolder scratch;
   const std::string config = scratch.path("tiny.yaml"), whole = scratch.path("whole"), killed = scratch.path("killed");
@@ -95,7 +83,7 @@ TEST(TrainProcess, KilledAtTenRandomPointsEndsWithTheSameBits) {
   EXPECT_GE(resumed, 3u) << "of ten kills, too few came after the first checkpoint";
   const Outcome last = run("train " + config + longer + " --run " + killed + " --resume");
   ASSERT_EQ(last.code, 0) << last.err;
-  EXPECT_EQ(scores(killed), scores(whole));
+  EXPECT_EQ(testing::log_scores(killed), testing::log_scores(whole));
   const char* newest = "/checkpoints/step-000300.safetensors";
   EXPECT_EQ(read_all(killed + newest), read_all(whole + newest));
 }
@@ -156,13 +144,13 @@ TEST(TrainProcess, ADamagedCheckpointIsPassedOver) {
   const std::string run_folder = scratch.path("run");
   write_text(scratch.path("tiny.yaml"), tiny_config());
   ASSERT_EQ(run("train " + scratch.path("tiny.yaml") + " --run " + run_folder).code, 0);
-  const auto lines = scores(run_folder);
+  const auto lines = testing::log_scores(run_folder);
   fs::resize_file(run_folder + "/checkpoints/step-000012.safetensors", 1000);
   const Outcome again = run("train --run " + run_folder + " --resume");
   EXPECT_EQ(again.code, 0) << again.err;
   expect_contains(again.err, "warning: the checkpoint " + run_folder + "/checkpoints/step-000012.safetensors");
   expect_contains(again.err, "going on from step 8");
-  EXPECT_EQ(scores(run_folder), lines);
+  EXPECT_EQ(testing::log_scores(run_folder), lines);
 }
 
 TEST(TrainProcess, MistakesAreExplained) {

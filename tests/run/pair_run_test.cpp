@@ -19,6 +19,7 @@
 #include "convssm/run/model_file.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/models/toys.h"
+#include "tests/run/log_scores.h"
 
 namespace convssm::run {
 namespace {
@@ -47,19 +48,6 @@ std::string bytes_of(const std::string& path) {
 }
 
 const std::string kLast = "/checkpoints/step-000400.safetensors";
-
-// The log without what a clock decides.
-std::vector<std::string> scores(const std::string& folder) {
-  std::vector<std::string> lines;
-  std::ifstream in(folder + "/log.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    auto json = nlohmann::json::parse(line);
-    json.erase("seconds");
-    json.erase("frames_per_second");
-    lines.push_back(json.dump());
-  }
-  return lines;
-}
 
 int64_t newest(const std::string& folder) {
   const auto steps = checkpoint_steps(folder + "/checkpoints");
@@ -91,8 +79,8 @@ TEST(PairRun, KilledAtRandomMomentsEndsWithTheSameBytes) {
   EXPECT_GE(resumed, kKills / 2) << "too few went on: a busy machine lets a process end before it is killed";
   ASSERT_FALSE(bytes_of(whole + kLast).empty());
   EXPECT_EQ(bytes_of(killed + kLast), bytes_of(whole + kLast));
-  ASSERT_FALSE(scores(whole).empty());
-  EXPECT_EQ(scores(killed), scores(whole));
+  ASSERT_FALSE(testing::log_scores(whole).empty());
+  EXPECT_EQ(testing::log_scores(killed), testing::log_scores(whole));
 }
 
 TEST(PairRun, ALoadedModelHasTheAveragedWeights) {

@@ -10,6 +10,7 @@
 #include "convssm/io/npy.h"
 #include "convssm/run/checkpoint.h"
 #include "tests/base/scratch_folder.h"
+#include "tests/run/log_scores.h"
 #include "tests/support.h"
 
 namespace convssm::run {
@@ -42,18 +43,6 @@ std::string read_text_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The log without what a clock decides.
-std::vector<nlohmann::json> scores(const std::string& run) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream in(run + "/log.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    lines.push_back(nlohmann::json::parse(line));
-    lines.back().erase("seconds");
-    lines.back().erase("frames_per_second");
-  }
-  return lines;
-}
-
 train::Outcome train_run(const nlohmann::json& json, const std::string& run, bool resume = false) {
   RunFolder folder(run);
   TrainingRun training(Config::from_json(json), folder, resume);
@@ -70,7 +59,7 @@ TEST(TrainingRun, LeavesACompleteRunFolder) {
     EXPECT_TRUE(fs::exists(run + "/" + file)) << file;
   }
   EXPECT_FALSE(fs::is_empty(run + "/tensorboard"));
-  const auto lines = scores(run);
+  const auto lines = testing::log_scores(run);
   ASSERT_EQ(lines.size(), 6u);  // four intervals, two validations
   EXPECT_GT(lines[0]["loss"].get<double>(), lines[4]["loss"].get<double>());
   EXPECT_TRUE(lines[2]["validation"].contains("copy_last.psnr_f01"));
@@ -91,7 +80,7 @@ TEST(TrainingRun, StoppedAndResumedEndsWithTheSameBits) {
   }
   std::ofstream(parts + "/log.jsonl", std::ios::app) << "{\"step\": 7, \"lo";
   train_run(config, parts, true);
-  EXPECT_EQ(scores(parts), scores(whole));
+  EXPECT_EQ(testing::log_scores(parts), testing::log_scores(whole));
   const char* last = "/checkpoints/step-000012.safetensors";
   EXPECT_EQ(read_text_file(parts + last), read_text_file(whole + last));
 }
@@ -102,12 +91,12 @@ TEST(TrainingRun, NeitherWorkersNorMicroBatchesChangeTheResult) {
   train_run(json, scratch.path("a"));
   json["train"]["workers"] = 0;
   train_run(json, scratch.path("b"));
-  EXPECT_EQ(scores(scratch.path("a")), scores(scratch.path("b")));
+  EXPECT_EQ(testing::log_scores(scratch.path("a")), testing::log_scores(scratch.path("b")));
   json["train"]["accumulate"] = 2;
   json["train"]["chunk_frames"] = 2;
   train_run(json, scratch.path("c"));
-  const double plain = scores(scratch.path("a")).back()["validation"]["psnr_f01"];
-  EXPECT_NEAR(scores(scratch.path("c")).back()["validation"]["psnr_f01"].get<double>(), plain, 1e-2);
+  const double plain = testing::log_scores(scratch.path("a")).back()["validation"]["psnr_f01"];
+  EXPECT_NEAR(testing::log_scores(scratch.path("c")).back()["validation"]["psnr_f01"].get<double>(), plain, 1e-2);
 }
 
 // Pieces round differently, so a run that goes on must not choose anew because less memory is free.
@@ -173,7 +162,7 @@ TEST(TrainingRun, ASkippedStepLeavesParametersAndMomentsAlone) {
   EXPECT_NE(said.find("gradient of '" + training.model().named_parameters()[3].key()), std::string::npos) << said;
   ASSERT_EQ(before.size(), after.size());
   for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i])) << i;
-  const auto lines = scores(run);
+  const auto lines = testing::log_scores(run);
   ASSERT_EQ(lines.size(), 12u);
   EXPECT_EQ(lines[5]["skipped"], 1);
   EXPECT_FALSE(lines[5].contains("loss"));
