@@ -126,15 +126,15 @@ void expect_same(const Trained& found, const Trained& expected) {
   ASSERT_EQ(found.lines.size(), expected.lines.size());
   for (size_t i = 0; i < expected.lines.size(); ++i) {
     for (const auto& [key, value] : expected.lines[i].items()) {
-      EXPECT_NEAR(found.lines[i].at(key).get<double>(), value.get<double>(), 2e-3 * (1 + std::abs(value.get<double>())))
+      EXPECT_NEAR(found.lines[i].at(key).get<double>(), value.get<double>(), 2e-4 * (1 + std::abs(value.get<double>())))
           << key << " of line " << i;
     }
   }
-  EXPECT_LT(distance(found.future, expected.future), 5e-3);
+  EXPECT_LT(distance(found.future, expected.future), 3e-3);
   const auto parameters = expected.model->named_parameters();
   for (const auto& item : found.model->named_parameters()) {
-    // AdamW's first steps are of size lr whatever the gradient: rounding may turn one that is almost zero.
-    EXPECT_LT((item.value().cpu() - parameters[item.key()]).abs().mean().item<double>(), 1e-3) << item.key();
+    // The first steps of AdamW are of size lr, here 0.01, whatever the gradient: rounding turns those that are almost zero.
+    EXPECT_LT((item.value().cpu() - parameters[item.key()]).abs().mean().item<double>(), 2e-3) << item.key();
   }
 }
 
