@@ -1,6 +1,7 @@
 # The commands of the README. All the work is in CMake; this file chooses the preset and the number of jobs.
 PREFIX ?= /usr/local
 SECONDS ?= 600
+PRESET ?= release
 PYTHON ?= /usr/bin/python3# Debian's, which sees the packages of tools/setup.sh
 
 # A file that includes libtorch takes up to 2 GB to compile.
@@ -9,16 +10,16 @@ JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /p
           [ $$jobs -gt $$cpus ] && jobs=$$cpus; [ $$jobs -lt 1 ] && jobs=1; echo $$jobs)
 
 SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
-            find convssm tests examples fuzz -name '*.h' -o -name '*.cpp')
+            find convssm bench tests examples fuzz -name '*.h' -o -name '*.cpp')
 
-.PHONY: all build setup test demo bench performance results asan tsan fuzz format check-format tidy install clean help
+.PHONY: all build setup test demo bench performance results shared asan tsan fuzz format check-format tidy install clean help
 .DEFAULT_GOAL := build
 
 all: build
 
 build: ## build everything, optimized, into build/release
-	cmake --preset release
-	cmake --build --preset release -j $(JOBS)
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) -j $(JOBS)
 
 setup: ## install the Debian packages that are missing
 	tools/setup.sh
@@ -28,8 +29,8 @@ test: setup ## set up, build, run all tests
 	ctest --test-dir build/release --output-on-failure
 
 demo: setup ## set up, build the program, train a small model and let it run on: out/demo
-	cmake --preset release
-	cmake --build --preset release -j $(JOBS) --target convssm_program
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) -j $(JOBS) --target convssm_program
 	build/release/bin/convssm demo --out out/demo
 
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch
@@ -46,6 +47,12 @@ results: setup ## train, score and record what docs/results.md lacks (hours, goe
 	$(MAKE) --no-print-directory build
 	$(PYTHON) tools/results $(ROW)
 	$(if $(ROW),,$(PYTHON) tools/pages results)
+
+shared: ## the libraries as shared ones, and a user's project with them; then back to static ones
+	cmake --preset $(PRESET) -DBUILD_SHARED_LIBS=ON
+	cmake --build --preset $(PRESET) -j $(JOBS) --target convssm convssm_program convssm_bench_program
+	ctest --test-dir build/release --output-on-failure -R package
+	cmake --preset $(PRESET) -DBUILD_SHARED_LIBS=OFF
 
 asan: ## tests of files, reports, kernels, frame plans and the allocator under AddressSanitizer and UBSan
 	cmake --preset asan

@@ -1,6 +1,9 @@
 # Warnings, sanitizers and ccache. Everything a target of ours gets is in convssm_flags.
 add_library(convssm_flags INTERFACE)
-target_compile_options(convssm_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+target_compile_options(convssm_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+if(CONVSSM_WERROR)
+  target_compile_options(convssm_flags INTERFACE -Werror)
+endif()
 # GCC 12 sees overlaps and overflows in inlined std::string, std::vector and fmt code that are not there (GCC bugs 105329
 # and 105762 are of this kind).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

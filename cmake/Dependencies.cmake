@@ -1,4 +1,5 @@
-# Debian 12 packages, installed by tools/setup.sh. The fuzzers are built from base/ and io/ alone, which need no libtorch.
+# Debian 12 packages, installed by tools/setup.sh; libtorch is chosen in Torch.cmake. The fuzzers are built from base/ and io/
+# alone, which need no libtorch.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -12,9 +13,9 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::XXHASH)
 set(drawing_libraries $<LINK_ONLY:PkgConfig::RSVG>)  # its headers are for report/picture.cpp alone
+set(convssm_fmt fmt::fmt)
 if(NOT CONVSSM_BUILD_FUZZERS)
-  find_package(Torch REQUIRED)
+  include(cmake/Torch.cmake)
   find_package(hwy REQUIRED)
-  find_package(dnnl REQUIRED)
   find_package(CLI11 REQUIRED)
 endif()

@@ -58,7 +58,7 @@ struct Forecaster : torch::nn::Module {
 
 // Every second frame of the first clip, side by side: [H,W] in [-1,1].
 torch::Tensor strip(const torch::Tensor& clips) {
-  const auto tiles = clips.slice(0, 0, c10::nullopt, 2).select(1, 0).squeeze(1);
+  const auto tiles = clips.slice(0, 0, {}, 2).select(1, 0).squeeze(1);
   return torch::constant_pad_nd(tiles, {1, 1, 1, 1}, 1).permute({1, 0, 2}).flatten(1);
 }
 

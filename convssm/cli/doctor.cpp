@@ -1,6 +1,5 @@
 #include "convssm/cli/doctor.h"
 
-#include <dnnl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/version.h>
@@ -11,6 +10,7 @@
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/version.h"
 #include "convssm/ops/device.h"
+#include "convssm/ops/packed_conv.h"
 
 namespace convssm::cli {
 namespace {
@@ -21,11 +21,6 @@ std::string compiler_text() {
 #else
   return fmt::format("GCC {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #endif
-}
-
-std::string onednn_text() {
-  const dnnl_version_t* version = dnnl_version();
-  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
 std::vector<Finding> examine_all() {
@@ -51,7 +46,7 @@ std::vector<Finding> examine_software() {
   return {{"Software", "convssm", kVersion, "", {}},
           {"Software", "compiler", compiler_text(), "", {}},
           {"Software", "libtorch", TORCH_VERSION, "", {}},
-          {"Software", "oneDNN", onednn_text(), "", {}},
+          {"Software", "convolutions", "Winograd in kernels of its own, else " + ops::convolution_library(), "", {}},
           {"Software", "devices", fmt::format("{}", fmt::join(ops::device_names(), ", ")), "", {}}};
 }
 

@@ -107,7 +107,7 @@ std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::forward(const at::Tensor& u, in
   at::Tensor bu = ops::conv2d(u, kernels.b);
   bu = bu.view({L, bu.size(0) / L, bu.size(1), bu.size(2), bu.size(3)});
   if (timing.dt.defined()) bu = ops::scale_states(kernels.gamma, bu);
-  const auto x0_given = x0.defined() ? c10::make_optional(x0) : c10::nullopt;
+  const OptionalTensor x0_given = if_defined(x0);
   const ops::ScanResult scan = ops::scan_frames_(kernels.a, bu, x0_given);
   return {ops::conv2d(scan.x.flatten(0, 1), kernels.c), scan.last};
 }

@@ -45,7 +45,7 @@ std::pair<at::Tensor, at::Tensor> S5LayerImpl::state_space(const at::Tensor& v, 
   at::Tensor bu = ops::dense(v, at::cat({at::real(b), at::imag(b)}, 0));
   bu = bu.view({L, bu.size(0) / L, bu.size(1)});
   if (timing.dt.defined()) bu = ops::scale_states(discrete.gamma, bu);
-  const auto x0_given = x0.defined() ? c10::make_optional(x0) : c10::nullopt;
+  const OptionalTensor x0_given = if_defined(x0);
   const ops::ScanResult scan = ops::scan(discrete.a, bu, x0_given);
   const at::Tensor c = at::cat({2 * c_tilde_.select(-1, 0), -2 * c_tilde_.select(-1, 1)}, 1);
   return {ops::dense(scan.x.flatten(0, 1), c) + d_ * v, scan.last};

@@ -25,9 +25,7 @@ ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream, bool 
   if (with_bias) bias = register_parameter("bias", at::zeros({out}));
 }
 
-at::Tensor ConvImpl::forward(const at::Tensor& x) {
-  return ops::conv2d(x, weight, bias.defined() ? c10::make_optional(bias) : c10::nullopt);
-}
+at::Tensor ConvImpl::forward(const at::Tensor& x) { return ops::conv2d(x, weight, if_defined(bias)); }
 
 DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale, bool truncated) {
   ops::require("Dense", in > 0 && out > 0, "channels must be positive, got in {}, out {}", in, out);

@@ -12,6 +12,7 @@
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::nn {
 namespace {
@@ -104,7 +105,7 @@ struct RecomputeFunction : torch::autograd::Function<RecomputeFunction> {
       if (input.requires_grad()) wanted.push_back(input);
     }
     if (roots.empty() || wanted.empty()) return result;
-    const variable_list found = torch::autograd::grad(roots, wanted, seeds, c10::nullopt, false, true);
+    const variable_list found = torch::autograd::grad(roots, wanted, seeds, nullopt, false, true);
     auto next = found.begin();
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].requires_grad()) result[1 + i] = *next++;

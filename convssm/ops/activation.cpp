@@ -10,6 +10,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::ops {
 namespace {
@@ -42,7 +43,7 @@ void run_backward(Activation activation, const at::Tensor& x, const at::Tensor& 
 
 // Without y: activation(x). The argument of the activation is what the backward needs.
 struct ActivateFunction : torch::autograd::Function<ActivateFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const c10::optional<at::Tensor>& y_in,
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const OptionalTensor& y_in,
                             int64_t activation, bool keep) {
     const at::Tensor x = channels_together(x_in);
     const at::Tensor y = y_in ? channels_together(*y_in) : at::Tensor();
@@ -112,7 +113,7 @@ Activation parse_activation(const std::string& text) {
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   require("activate", x.defined() && x.is_floating_point(), "x must be a floating-point tensor");
   if (!has_kernels(x)) return activate_plain(x, activation);
-  return ActivateFunction::apply(x, c10::optional<at::Tensor>(), static_cast<int64_t>(activation), false);
+  return ActivateFunction::apply(x, OptionalTensor(), static_cast<int64_t>(activation), false);
 }
 
 at::Tensor add_activate(const at::Tensor& x, const at::Tensor& y, Activation activation) {
@@ -120,8 +121,7 @@ at::Tensor add_activate(const at::Tensor& x, const at::Tensor& y, Activation act
   require_shape("add_activate", "y", y, x.sizes());
   require_like("add_activate", "y", y, x);
   if (!has_kernels(x)) return activate_plain(x + y, activation);
-  return ActivateFunction::apply(x, c10::optional<at::Tensor>(y), static_cast<int64_t>(activation),
-                                 gradients_wanted({x, y}));
+  return ActivateFunction::apply(x, OptionalTensor(y), static_cast<int64_t>(activation), gradients_wanted({x, y}));
 }
 
 at::Tensor activate_plain(const at::Tensor& x, Activation activation) {

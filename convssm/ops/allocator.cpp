@@ -4,7 +4,6 @@
 // asked.
 #include "convssm/ops/allocator.h"
 
-#include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <fmt/format.h>
@@ -20,6 +19,7 @@
 
 #include "convssm/base/memory.h"
 #include "convssm/base/poison.h"
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::ops {
 namespace {
@@ -144,8 +144,8 @@ void free_tensor_memory(void* data) {
   if (!maybe_ours || !cache().give_back(data)) c10::free_cpu(data);
 }
 
-struct CachingAllocator final : c10::Allocator {
-  c10::DataPtr allocate(size_t size) const override {
+struct CachingAllocator final : FunctionAllocator {
+  c10::DataPtr take(size_t size) const override {
     void* data = size >= kLarge ? cache().take(size) : c10::alloc_cpu(size);
     return {data, data, &free_tensor_memory, c10::Device(c10::DeviceType::CPU)};
   }

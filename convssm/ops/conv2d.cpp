@@ -30,8 +30,7 @@ bool by_winograd(const at::Tensor& x, const at::Tensor& weight, int64_t stride) 
 
 }  // namespace
 
-at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::optional<at::Tensor>& bias,
-                  int64_t stride) {
+at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias, int64_t stride) {
   require_dims("conv2d", "x", x, 4, "[N,C,H,W]");
   require_dims("conv2d", "weight", weight, 4, "[O,C,kh,kw]");
   require("conv2d", weight.size(1) == x.size(1), "weight must be [O,{},kh,kw], got {}", x.size(1),

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/Optional.h>
 
 #include <cstdint>
+
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::ops {
 
 // Cross-correlation with zero padding "SAME": x [N,C,H,W], weight [O,C,kh,kw], bias [O] -> [N,O,ceil(H/s),ceil(W/s)].
 // Odd kernels pad (k-1)/2 on each side; for even kernels and strides the extra row and column go to the bottom and
 // right.
-at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::optional<at::Tensor>& bias = {},
-                  int64_t stride = 1);
+at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias = {}, int64_t stride = 1);
 
 }  // namespace convssm::ops

@@ -21,6 +21,9 @@ std::unique_ptr<ConvKernel> make_winograd_conv(const ConvShape& shape, const flo
 std::unique_ptr<ConvKernel> make_winograd_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
                                                     const ConvInputRange& input);
 
+// Whether this CPU has instructions that sum products of four bytes (VNNI), and make_int8_conv uses them.
+bool has_byte_products();
+
 // y = activation(y + add), for kernels that have no epilogue of their own.
 void apply_epilogue(float* y, int64_t size, const ConvEpilogue& epilogue);
 

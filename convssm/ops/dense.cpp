@@ -10,7 +10,7 @@
 
 namespace convssm::ops {
 
-at::Tensor dense(const at::Tensor& x, const at::Tensor& weight, const c10::optional<at::Tensor>& bias) {
+at::Tensor dense(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias) {
   require("dense", x.defined() && (x.dim() == 2 || x.dim() == 4), "x must be [N,C] or [N,C,H,W], got {}",
           x.defined() ? shape_text(x.sizes()) : "an undefined tensor");
   require_dims("dense", "weight", weight, 2, "[O,C]");

@@ -3,10 +3,13 @@
 // frame; primitives for other numbers of frames are made to take it.
 #include "convssm/ops/dnnl_conv.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "convssm/base/poison.h"
+#include "convssm/ops/conv_kernel.h"
 
 namespace convssm::ops {
 namespace {
@@ -30,6 +33,11 @@ dnnl::memory copy_of(const dnnl::memory::desc& desc, const dnnl::engine& engine,
 }();
 
 }  // namespace
+
+std::string convolution_library() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+}
 
 bool has_byte_products() {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());

@@ -11,9 +11,6 @@
 
 namespace convssm::ops {
 
-// Whether this CPU has instructions that sum products of four bytes (VNNI).
-bool has_byte_products();
-
 struct DnnlConvSpec {
   ConvShape shape;     // of the output
   int64_t before = 0;  // zeros that oneDNN puts before and after the input, per axis; 0: the input has them

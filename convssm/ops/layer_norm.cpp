@@ -7,6 +7,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
+#include "convssm/ops/libtorch.h"
 #include "convssm/ops/norm.h"
 #include "convssm/ops/norm_kernels.h"
 
@@ -55,7 +56,7 @@ void run_backward(const at::Tensor& x, const at::Tensor& g, const at::Tensor& we
 // Without y: LayerNorm(x). The sum is what the backward needs, kept if there will be one; statistics are found again, a
 // row at a time.
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const c10::optional<at::Tensor>& y_in,
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const OptionalTensor& y_in,
                             const at::Tensor& weight, const at::Tensor& bias, bool keep) {
     const at::Tensor x = channels_together(x_in), w = weight.contiguous(), b = bias.contiguous();
     const at::Tensor y = y_in ? channels_together(*y_in) : at::Tensor();
@@ -107,7 +108,7 @@ void check(const char* operation, const at::Tensor& x, const at::Tensor& weight,
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   check("layer_norm", x, weight, bias);
   if (!has_kernels(x)) return layer_norm_plain(x, weight, bias);
-  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(), weight, bias, false);
+  return LayerNormFunction::apply(x, OptionalTensor(), weight, bias, false);
 }
 
 at::Tensor add_layer_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, const at::Tensor& bias) {
@@ -116,7 +117,7 @@ at::Tensor add_layer_norm(const at::Tensor& x, const at::Tensor& y, const at::Te
   require_like("add_layer_norm", "y", y, x);
   if (!has_kernels(x)) return layer_norm_plain(x + y, weight, bias);
   const bool keep = gradients_wanted({x, y, weight, bias});
-  return LayerNormFunction::apply(x, c10::optional<at::Tensor>(y), weight, bias, keep);
+  return LayerNormFunction::apply(x, OptionalTensor(y), weight, bias, keep);
 }
 
 at::Tensor layer_norm_plain(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

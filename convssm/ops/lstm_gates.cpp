@@ -9,6 +9,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
+#include "convssm/ops/libtorch.h"
 #include "convssm/ops/lstm_gates_kernels.h"
 
 namespace convssm::ops {
@@ -16,7 +17,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using OptionalTensor = c10::optional<at::Tensor>;
 
 constexpr int64_t kGateGrain = 4 * 1024;  // state values per task
 

@@ -2,7 +2,6 @@
 // meter, so the noted deleters stay with the counter, which is never destroyed.
 #include "convssm/ops/memory_meter.h"
 
-#include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
@@ -10,14 +9,15 @@
 #include <unordered_map>
 
 #include "convssm/base/error.h"
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::ops {
 namespace {
 
 // Hands every request on to the allocator that was there and notes its size.
-class CountingAllocator final : public c10::Allocator {
+class CountingAllocator final : public FunctionAllocator {
  public:
-  c10::DataPtr allocate(size_t size) const override;
+  c10::DataPtr take(size_t size) const override;
   c10::DeleterFnPtr raw_deleter() const override { return &forget; }
 
   void start(c10::Allocator* inner) {
@@ -54,7 +54,7 @@ CountingAllocator& counter() {
   return *allocator;
 }
 
-c10::DataPtr CountingAllocator::allocate(size_t size) const {
+c10::DataPtr CountingAllocator::take(size_t size) const {
   c10::DataPtr inner = inner_->allocate(size);
   void* data = inner.get();
   if (data == nullptr) return inner;

@@ -1,4 +1,5 @@
-// Chooses the engine once, when the weights are packed: Winograd where the shape allows, else oneDNN. In 8 bits the
+// Chooses the engine once, when the weights are packed: Winograd where the shape allows, else the
+// library's (oneDNN, or libtorch where that has its own). In 8 bits the
 // order turns around on machines with VNNI, where direct sums of bytes are the fastest.
 #include "convssm/ops/packed_conv.h"
 
@@ -10,7 +11,6 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv_algorithm.h"
 #include "convssm/ops/conv_kernel.h"
-#include "convssm/ops/dnnl_conv.h"
 #include "convssm/ops/winograd_int8.h"
 
 namespace convssm::ops {

@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "convssm/ops/activation_kind.h"
 
 namespace convssm::ops {
+
+// What runs the shapes that Winograd does not take: "oneDNN 2.6.1", or "libtorch's own".
+std::string convolution_library();
 
 struct ConvShape {
   int64_t in, out, kernel, height, width;  // an even kernel has the longer side of its padding at the end

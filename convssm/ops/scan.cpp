@@ -98,7 +98,7 @@ at::Tensor share_memory(const at::Tensor& b) {
 
 struct ScanFunction : torch::autograd::Function<ScanFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& a, const at::Tensor& b,
-                               const c10::optional<at::Tensor>& start, int64_t algorithm, int64_t chunk, bool consume) {
+                               const OptionalTensor& start, int64_t algorithm, int64_t chunk, bool consume) {
     const at::Tensor x0 = start.value_or(at::Tensor());
     const ScanOptions options{static_cast<ScanAlgorithm>(algorithm), chunk};
     const ScanProblem p = check_problem(a, b, x0);
@@ -136,8 +136,8 @@ struct ScanFunction : torch::autograd::Function<ScanFunction> {
   }
 };
 
-ScanResult run(const at::Tensor& a, const at::Tensor& b, const c10::optional<at::Tensor>& x0,
-               const ScanOptions& options, bool consume) {
+ScanResult run(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& x0, const ScanOptions& options,
+               bool consume) {
   require("scan", options.chunk >= 0, "chunk must not be negative, got {}", options.chunk);
   check_problem(a, b, x0.value_or(at::Tensor()));
   require("scan", !uses_kernels(options.algorithm, b) || b.device().is_cpu(),
@@ -148,23 +148,21 @@ ScanResult run(const at::Tensor& a, const at::Tensor& b, const c10::optional<at:
 
 }  // namespace
 
-ScanResult scan(const at::Tensor& a, const at::Tensor& b, const c10::optional<at::Tensor>& x0,
-                const ScanOptions& options) {
+ScanResult scan(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& x0, const ScanOptions& options) {
   return run(a, b, x0, options, false);
 }
 
-ScanResult scan_(const at::Tensor& a, at::Tensor b, const c10::optional<at::Tensor>& x0, const ScanOptions& options) {
+ScanResult scan_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0, const ScanOptions& options) {
   check_dtypes(a, b);
   require("scan_", b.is_contiguous(), "b must be contiguous to be written over; use scan");
   require("scan_", !(b.is_leaf() && b.requires_grad()), "b must not be a leaf that requires grad; use scan");
   return run(a, b, x0, options, true);
 }
 
-ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const c10::optional<at::Tensor>& x0,
-                        const ScanOptions& options) {
+ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0, const ScanOptions& options) {
   require_dims("scan_frames_", "b", b, 5, "[L,B,2P,H,W]");
   const at::Tensor rows = b.permute({0, 1, 3, 4, 2});
-  c10::optional<at::Tensor> start;
+  OptionalTensor start;
   if (x0) {
     require_dims("scan_frames_", "x0", *x0, 4, "[B,2P,H,W]");
     start = x0->permute({0, 2, 3, 1});

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/Optional.h>
 
 #include <cstdint>
+
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::ops {
 
@@ -34,15 +35,14 @@ struct ScanResult {
 //   real     a real,    b real    [L,B,...,P]
 // a is [P], [L,P] or [L,B,P]: coefficients may vary per step and per sample (irregular steps; a_k = 0 is a reset).
 // x0 is one frame of b, [B,...,2P] or [B,...,P]; without it the state starts at zero. Differentiable in a, b and x0.
-ScanResult scan(const at::Tensor& a, const at::Tensor& b, const c10::optional<at::Tensor>& x0 = {},
+ScanResult scan(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& x0 = {},
                 const ScanOptions& options = {});
 
 // The same in the memory of b, which must be contiguous and must not be used afterwards: it holds x then.
-ScanResult scan_(const at::Tensor& a, at::Tensor b, const c10::optional<at::Tensor>& x0 = {},
-                 const ScanOptions& options = {});
+ScanResult scan_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0 = {}, const ScanOptions& options = {});
 
 // The split form on frames with the channel axis in front: b [L,B,2P,H,W], x0 [B,2P,H,W]. Consumes b as scan_ does.
-ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const c10::optional<at::Tensor>& x0 = {},
+ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0 = {},
                         const ScanOptions& options = {});
 
 }  // namespace convssm::ops

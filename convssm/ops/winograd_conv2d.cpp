@@ -39,7 +39,7 @@ at::Tensor bias_gradient(const at::Tensor& g) {
 
 struct WinogradConv : torch::autograd::Function<WinogradConv> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_in, const at::Tensor& weight,
-                            const c10::optional<at::Tensor>& bias, bool training) {
+                            const OptionalTensor& bias, bool training) {
     const at::Tensor x = channels_together(x_in);
     if (training) forget_pack(weight);
     const at::Tensor packed = training ? pack_for_forward(weight) : kept_pack(weight);
@@ -70,7 +70,7 @@ struct WinogradConv : torch::autograd::Function<WinogradConv> {
 
 }  // namespace
 
-at::Tensor winograd_conv2d(const at::Tensor& x, const at::Tensor& weight, const c10::optional<at::Tensor>& bias) {
+at::Tensor winograd_conv2d(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias) {
   const bool needed = x.requires_grad() || weight.requires_grad() || (bias && bias->requires_grad());
   return WinogradConv::apply(x, weight, bias, at::GradMode::is_enabled() && needed);
 }

@@ -1,5 +1,5 @@
 // States of a given age, and the generator, against what the model really does.
-#include "convssm/bench/generator.h"
+#include "bench/generator.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

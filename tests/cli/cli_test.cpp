@@ -55,8 +55,8 @@ TEST(Cli, WrongOptionsSayWhereToLook) {
 TEST(Cli, DoctorPrintsEveryHeading) {
   const Outcome outcome = run("doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* part : {"Software\n", "Matrix products\n", "Processor\n", "Memory\n", "Disk\n", "libtorch", "oneDNN",
-                           "GFLOP/s", "instructions", "threads", "flushed to zero", "allocator"}) {
+  for (const char* part : {"Software\n", "Matrix products\n", "Processor\n", "Memory\n", "Disk\n", "libtorch",
+                           "convolutions", "GFLOP/s", "instructions", "threads", "flushed to zero", "allocator"}) {
     expect_contains(outcome.out, part);
   }
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
@@ -100,6 +100,19 @@ TEST(Cli, BenchWritesItsRows) {
   for (const char* key : {"name", "value", "unit", "reference", "ratio", "spread"}) {
     EXPECT_TRUE(json.at("rows")[0].contains(key)) << key;
   }
+}
+
+TEST(Cli, BenchTakesOptionsOfTheWholeProgramOnBothSidesOfItsName) {
+  const std::string rows = " --only limit --rounds 0";  // not a positive number: nothing is measured
+  for (const char* words : {"--threads 1 bench", "bench --threads 1"}) {
+    const Outcome outcome = run(words + rows);
+    EXPECT_EQ(outcome.code, 2) << words;
+    expect_contains(outcome.err, "--rounds");
+    expect_contains(outcome.err, "convssm bench --help");
+  }
+  EXPECT_EQ(run("--threads 0 bench").code, 2);
+  EXPECT_EQ(run("bench --threads 0").code, 2);
+  expect_contains(run("bench --help").out, "scan - ");
 }
 
 TEST(Cli, BenchOfAnUnknownGroupNamesTheKnownOnes) {

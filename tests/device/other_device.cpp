@@ -19,6 +19,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "convssm/ops/libtorch.h"
+
 namespace convssm::testing {
 namespace {
 
@@ -103,11 +105,11 @@ class Call {
       return all;
     }
     if (value.isList() && value.toListRef().size() > 0) {  // optional tensors of an index
-      c10::List<c10::optional<at::Tensor>> all;
+      c10::List<OptionalTensor> all;
       bool tensors = true;
       for (const c10::IValue& item : value.toListRef()) {
         if (!item.isTensor() && !item.isNone()) tensors = false;
-        all.push_back(item.isTensor() ? c10::optional<at::Tensor>(shown(item.toTensor(), written)) : c10::nullopt);
+        all.push_back(item.isTensor() ? OptionalTensor(shown(item.toTensor(), written)) : nullopt);
       }
       if (tensors) return all;
     }
@@ -153,14 +155,14 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
-at::Tensor empty(at::IntArrayRef sizes, c10::optional<at::ScalarType> type, c10::optional<at::Layout>,
-                 c10::optional<at::Device>, c10::optional<bool>, c10::optional<at::MemoryFormat> format) {
+at::Tensor empty(at::IntArrayRef sizes, Optional<at::ScalarType> type, Optional<at::Layout>, Optional<at::Device>,
+                 Optional<bool>, Optional<at::MemoryFormat> format) {
   const at::Tensor layout = at::empty(sizes, at::TensorOptions().dtype(type), format);
   return make_other(sizes, layout.strides(), layout.scalar_type());
 }
 
-at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, c10::optional<at::ScalarType> type,
-                         c10::optional<at::Layout>, c10::optional<at::Device>, c10::optional<bool>) {
+at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, Optional<at::ScalarType> type,
+                         Optional<at::Layout>, Optional<at::Device>, Optional<bool>) {
   return make_other(sizes, strides, type.value_or(at::kFloat));
 }
 
@@ -173,7 +175,7 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
 }
 
 // Convolutions are the only operations that libtorch does not leave to a fallback.
-at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const c10::optional<at::Tensor>& bias,
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                        at::IntArrayRef output_padding, int64_t groups) {
   ++operations;

@@ -13,17 +13,50 @@ function(run)
   endif()
 endfunction()
 
-run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${scratch}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix} -DEXAMPLES_DIR=${SOURCE_DIR}/../../examples)
-run(${CMAKE_COMMAND} --build ${scratch}/build)
-run(${scratch}/build/user)
-run(${scratch}/build/own_model ${scratch}/own_model)
-run(${prefix}/bin/convssm --version)
+# Builds the outside project in its own folder, as configured by the further arguments.
+function(build_user folder)
+  run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${scratch}/${folder} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
+      -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix} ${ARGN})
+  run(${CMAKE_COMMAND} --build ${scratch}/${folder})
+endfunction()
 
-file(GLOB_RECURSE cli_headers ${prefix}/include/convssm/cli/*.h)
-if(cli_headers)
-  message(FATAL_ERROR "the headers of the command line do not belong into the package: ${cli_headers}")
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
+build_user(core -DCORE_ONLY=ON)
+run(${scratch}/core/user)
+build_user(all -DEXAMPLES_DIR=${SOURCE_DIR}/../../examples)
+run(${scratch}/all/user)
+run(${scratch}/all/own_model ${scratch}/own_model)
+run(${prefix}/bin/convssm --version)
+run(${prefix}/bin/convssm bench --help)
+
+# Who takes a layer links no library of a file format.
+execute_process(COMMAND readelf -d ${scratch}/core/user OUTPUT_VARIABLE needed COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "NEEDED[^\n]*\\[[^]]*" needed "${needed}")
+list(TRANSFORM needed REPLACE ".*\\[" "")
+message("a program with convssm::core links: ${needed}")
+if(needed MATCHES "libav|libsw|gif|rsvg|png|yaml|xxhash" OR NOT needed MATCHES "torch")
+  message(FATAL_ERROR "convssm::core should link libtorch and nothing of file formats")
+endif()
+
+# The installed headers include no other header of the library, and none of a library that users need not have.
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/convssm/*.h)
+foreach(header ${headers})
+  file(STRINGS ${prefix}/include/${header} includes REGEX "^#include")
+  foreach(include ${includes})
+    string(REGEX REPLACE "^#include [<\"]([^>\"]+).*" "\\1" name "${include}")
+    if(name MATCHES "^convssm/" AND NOT EXISTS ${prefix}/include/${name})
+      message(FATAL_ERROR "${header} includes ${name}, which is not installed: see cmake/PublicHeaders.cmake")
+    elseif(name MATCHES "^(dnnl|hwy|CLI|png|gif|zlib|yaml|libav|libsw|xxhash|librsvg)" OR name MATCHES "_kernels.h|-inl.h")
+      if(NOT name STREQUAL "convssm/ssm/discretize_kernels.h")  # kernels of a ConvSSM, not of the CPU
+        message(FATAL_ERROR "${header} includes ${name}, which is not for users")
+      endif()
+    endif()
+  endforeach()
+endforeach()
+list(LENGTH headers count)
+message("${count} public headers")
+if(count LESS 50)
+  message(FATAL_ERROR "only ${count} headers are installed")
 endif()
 
 # The trained models are installed with the program, which finds them.

@@ -1,6 +1,6 @@
 // A state after many frames is made from one after two by repeating what grows (keys, values, tokens). To generate 1200
 // frames first would take long, and speed does not depend on the values.
-#include "convssm/bench/generator.h"
+#include "bench/generator.h"
 
 #include <ATen/ATen.h>
 

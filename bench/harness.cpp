@@ -1,6 +1,6 @@
 // Subject and reference take turns and the ratio is taken within each round, so that a slow phase of the machine hits
 // both. Medians and quartiles, since times have a long tail to one side.
-#include "convssm/bench/harness.h"
+#include "bench/harness.h"
 
 #include <ATen/Parallel.h>
 

@@ -2,10 +2,10 @@
 // memory, and the speed of generation after 400, 800 and 1200 frames. Rows are cost.<model>.<quantity>.
 #include <ATen/ATen.h>
 
+#include "bench/generator.h"
+#include "bench/harness.h"
+#include "bench/training_step.h"
 #include "convssm/base/log.h"
-#include "convssm/bench/generator.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/training_step.h"
 #include "convssm/models/flops.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/ops/flop_meter.h"

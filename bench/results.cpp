@@ -1,5 +1,5 @@
 // With what is known of the machine, so that a file says by itself what its numbers are of.
-#include "convssm/bench/results.h"
+#include "bench/results.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

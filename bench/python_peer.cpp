@@ -1,6 +1,6 @@
 // One process for the whole group, talked to over two pipes, so that PyTorch is imported and warmed up once. Both work
 // in turns, never at the same time. A process that died is noticed by the end of its output.
-#include "convssm/bench/python_peer.h"
+#include "bench/python_peer.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "convssm/bench/bench_models.h"
+#include "bench/bench_models.h"
 #include "convssm/generate/predictor.h"
 
 namespace convssm::bench {

@@ -1,14 +1,14 @@
 // The configs are compiled into the program, so that the bench measures the same models wherever it is run from. The
 // recomputing Transformer is the Transformer's config with one option changed.
-#include "convssm/bench/bench_models.h"
+#include "bench/bench_models.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <map>
 
+#include "bench/bench_configs.h"
 #include "convssm/base/error.h"
-#include "convssm/bench/bench_configs.h"
 #include "convssm/io/yaml.h"
 
 namespace convssm::bench {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "convssm/bench/harness.h"
+#include "bench/harness.h"
 #include "convssm/ops/scan.h"
 
 namespace convssm::bench {

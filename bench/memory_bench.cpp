@@ -7,9 +7,9 @@
 #include <cstring>
 #include <new>
 
+#include "bench/harness.h"
+#include "bench/training_step.h"
 #include "convssm/base/memory.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/training_step.h"
 
 namespace convssm::bench {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
+#include "bench/harness.h"
+#include "bench/peer_metrics.h"
+#include "bench/python_peer.h"
 #include "convssm/base/threads.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/peer_metrics.h"
-#include "convssm/bench/python_peer.h"
 #include "convssm/io/tensor.h"
 #include "convssm/metrics/i3d.h"
 #include "convssm/metrics/i3d_layout.h"

@@ -5,13 +5,13 @@
 
 #include <filesystem>
 
+#include "bench/generator.h"
+#include "bench/harness.h"
+#include "bench/peer_pytorch.h"
+#include "bench/python_peer.h"
+#include "bench/training_step.h"
 #include "convssm/base/log.h"
 #include "convssm/base/threads.h"
-#include "convssm/bench/generator.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/peer_pytorch.h"
-#include "convssm/bench/python_peer.h"
-#include "convssm/bench/training_step.h"
 #include "convssm/io/tensor.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/run/model_file.h"
@@ -106,12 +106,14 @@ void report_differences(PythonPeer& peer, const std::string& size, const Report&
   }
 }
 
-void bench_size(const Case& c, int rounds, const Report& report) {
+void bench_size(const Case& c, const Settings& settings, const Report& report) {
+  const int rounds = settings.rounds;
   const BenchModel subject = make_bench_model(c.size, "convs5");
   const at::Tensor video = subject.clip(c.clip);
-  log_info("peer: ConvS5 of the size '{}'; PyTorch tries its memory formats first", c.size);
+  log_info("peer: ConvS5 of the size '{}'; PyTorch tries what is fastest first", c.size);
   const PeerFile file(subject, video);
-  const auto peer = PythonPeer::start(kPeerPytorch, {file.path(), std::to_string(threads()), std::to_string(c.frames)});
+  const auto peer = PythonPeer::start(
+      kPeerPytorch, {file.path(), std::to_string(threads()), std::to_string(c.frames), settings.peer_mode});
   if (peer) report_differences(*peer, c.size, report);
 
   const models::State state = state_after(subject, c.clip);
@@ -130,9 +132,8 @@ void bench_size(const Case& c, int rounds, const Report& report) {
 }  // namespace
 
 void bench_peer(const Settings& settings, const Report& report) {
-  const int rounds = settings.rounds;
-  bench_size({"mini", 51, 50, 1}, rounds, report);
-  bench_size({"paper", 9, 10, 3}, rounds, report);
+  bench_size({"mini", 51, 50, 1}, settings, report);
+  bench_size({"paper", 9, 10, 3}, settings, report);
 }
 
 }  // namespace convssm::bench

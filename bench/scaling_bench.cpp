@@ -2,10 +2,10 @@
 // generation after more and more frames (the paper's size). Rows are scaling.<quantity>.<model>.<frames>.
 #include <ATen/ATen.h>
 
+#include "bench/generator.h"
+#include "bench/harness.h"
+#include "bench/training_step.h"
 #include "convssm/base/log.h"
-#include "convssm/bench/generator.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/training_step.h"
 #include "convssm/ops/memory_meter.h"
 
 namespace convssm::bench {

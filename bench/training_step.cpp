@@ -1,5 +1,5 @@
 // The trainer's own functions are called, so that what is measured is what training does.
-#include "convssm/bench/training_step.h"
+#include "bench/training_step.h"
 
 #include "convssm/train/gradients.h"
 

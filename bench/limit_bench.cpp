@@ -3,12 +3,13 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "convssm/bench/generator.h"
-#include "convssm/bench/harness.h"
-#include "convssm/bench/training_step.h"
+#include "bench/generator.h"
+#include "bench/harness.h"
+#include "bench/training_step.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/flop_meter.h"
+#include "convssm/ops/libtorch.h"
 
 namespace convssm::bench {
 namespace {
@@ -40,7 +41,7 @@ class LimitConvolution {
 
   int64_t stride_;
   at::Tensor x_, weight_, g_;
-  c10::optional<at::Tensor> bias_;
+  OptionalTensor bias_;
   std::vector<at::Tensor> wanted_;
 };
 

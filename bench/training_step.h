@@ -2,7 +2,7 @@
 // zero, so that every step does the same work.
 #pragma once
 
-#include "convssm/bench/bench_models.h"
+#include "bench/bench_models.h"
 #include "convssm/train/optimizer.h"
 
 namespace convssm::bench {

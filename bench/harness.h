@@ -42,6 +42,7 @@ using Report = std::function<void(const Row&)>;
 struct Settings {
   int rounds = 15;                  // how often each pair is measured
   std::vector<std::string> models;  // of the groups cost and scaling, by name; empty: all
+  std::string peer_mode = "best";   // how PyTorch runs in the group peer: eager, compiled, or the faster of both
 
   bool wants(const std::string& model) const;
 };

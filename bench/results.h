@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "convssm/bench/harness.h"
+#include "bench/harness.h"
 
 namespace convssm::bench {
 

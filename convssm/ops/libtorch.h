@@ -1,0 +1,47 @@
+// What differs between the versions of libtorch that this builds with: Debian's 1.13 and the wheels from 2.7 on. Which one is
+// chosen in cmake/Torch.cmake.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Allocator.h>
+#include <torch/version.h>
+
+#include <optional>
+
+#if TORCH_VERSION_MAJOR < 2
+#include <c10/util/Optional.h>
+#endif
+
+namespace convssm {
+
+#if TORCH_VERSION_MAJOR < 2
+template <typename T>
+using Optional = Optional<T>;
+inline constexpr nullopt_t nullopt = nullopt;
+#else
+template <typename T>
+using Optional = std::optional<T>;
+inline constexpr std::nullopt_t nullopt = std::nullopt;
+#endif
+
+// A tensor that may be absent, as libtorch's operations take it.
+using OptionalTensor = Optional<at::Tensor>;
+
+inline OptionalTensor if_defined(const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : OptionalTensor(); }
+
+namespace ops {
+
+// An allocator by one function. From 2.x on libtorch asks for a function that copies, and calls allocate() on what is not
+// const.
+struct FunctionAllocator : c10::Allocator {
+  virtual c10::DataPtr take(size_t size) const = 0;
+#if TORCH_VERSION_MAJOR < 2
+  c10::DataPtr allocate(size_t size) const final { return take(size); }
+#else
+  c10::DataPtr allocate(size_t size) final { return take(size); }
+  void copy_data(void* to, const void* from, std::size_t count) const final { default_copy_data(to, from, count); }
+#endif
+};
+
+}  // namespace ops
+}  // namespace convssm
