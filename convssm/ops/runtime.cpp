@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "convssm/base/threads.h"
+#include "convssm/ops/one_libtorch.h"
 
 namespace convssm::ops {
 namespace {
@@ -22,6 +23,7 @@ int choose_threads(int asked) {
 }  // namespace
 
 void start_runtime(const RuntimeOptions& options) {
+  require_one_libtorch();
   set_threads(choose_threads(options.threads));
   at::set_num_threads(threads());  // libtorch keeps a number of its own and would start with 1 on small machines
   flush_denormals_on_all_threads();
