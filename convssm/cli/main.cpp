@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 #include "convssm/base/log.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/nearest.h"
 #include "convssm/base/version.h"
 #include "convssm/cli/bench.h"
@@ -49,6 +51,12 @@ void add_commands(CLI::App& app) {
   add_data(app);
 }
 
+void limit_files(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) fail(ErrorKind::usage, "--file-memory must be a number with a unit such as 4GiB, got '{}'", text);
+  set_file_memory_limit(*bytes);
+}
+
 void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.name("convssm");
   app.require_subcommand(1);
@@ -56,6 +64,9 @@ void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.set_version_flag("--version", std::string("convssm ") + kVersion);
   app.add_option("--threads", runtime.threads, "Threads to use; by default OMP_NUM_THREADS or all cores")
       ->check(CLI::PositiveNumber);
+  app.add_option_function<std::string>("--file-memory", limit_files,
+                                       "What the content of one file may take of memory (default 1GiB)")
+      ->type_name("SIZE");
   const auto choose = [&runtime](const std::string& text) { runtime.convolution = ops::parse_conv_algorithm(text); };
   app.add_option_function<std::string>(
       "--convolution", choose,
