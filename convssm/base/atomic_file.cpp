@@ -4,9 +4,13 @@
 #include "convssm/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -28,22 +32,47 @@ void follow_umask(int descriptor) {
   fchmod(descriptor, 0666 & ~mask);
 }
 
+// Without it a crash of the machine may lose the new name. Some file systems have no such thing for folders (EINVAL).
 void sync_folder(const std::string& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the rename has happened; a folder that cannot be opened cannot be synced
-  fsync(descriptor);
+  if (descriptor < 0) return;  // it may be written but not listed: then it cannot be synced
+  const bool failed = fsync(descriptor) != 0 && errno != EINVAL;
+  const int reason = errno;
+  close(descriptor);
+  errno = reason;
+  if (failed) fail_io(fmt::format("cannot write the folder '{}' to the disk", folder));
+}
+
+constexpr const char* temporary_mark = ".tmp-";
+constexpr size_t random_letters = 6;  // that mkstemp fills in
+
+bool is_temporary(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  const size_t mark = name.rfind(temporary_mark);
+  if (mark == name.npos || mark == 0) return false;
+  const std::string letters = name.substr(mark + std::string(temporary_mark).size());
+  return letters.size() == random_letters &&
+         std::ranges::all_of(letters, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+// A file that is being written is locked by its writer, however many processes share the folder.
+void remove_unless_written(const std::filesystem::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlink(file.c_str());
   close(descriptor);
 }
 
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  const std::string pattern = path + ".tmp-XXXXXX";
+  const std::string pattern = path + temporary_mark + std::string(random_letters, 'X');
   std::vector<char> name(pattern.begin(), pattern.end());
   name.push_back('\0');
   const int descriptor = mkstemp(name.data());
   if (descriptor < 0) fail_io(fmt::format("cannot create a file in '{}' for '{}'", folder_of(path), path));
   temporary_ = name.data();
+  flock(descriptor, LOCK_EX);  // see remove_temporary_files()
   follow_umask(descriptor);
   file_ = fdopen(descriptor, "wb");
   if (file_ == nullptr) {
@@ -74,6 +103,17 @@ void AtomicFile::commit() {
   std::fclose(file_);
   file_ = nullptr;
   sync_folder(folder_of(path_));
+}
+
+void remove_temporary_files(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> old;
+  fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, error), end;
+  for (; !error && entries != end; entries.increment(error)) {
+    if (entries->is_regular_file(error) && is_temporary(entries->path())) old.push_back(entries->path());
+  }
+  for (const fs::path& file : old) remove_unless_written(file);
 }
 
 void replace_file(const std::string& path, const std::string& text) {

@@ -23,7 +23,7 @@ std::string mark(LogLevel level, bool color) {
 void write_log(LogLevel level, std::string_view message, std::FILE* out) {
   std::string line = is_terminal(out) ? "\r\x1b[K" : "";
   line += mark(level, wants_color(out));
-  line += message;
+  line += printable(message);
   line += '\n';
   std::fputs(line.c_str(), out);
   std::fflush(out);

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "convssm/base/cgroup.h"
 
@@ -64,6 +66,18 @@ std::string huge_page_mode() {
   std::string line;
   std::getline(in, line);
   return bracketed_word(line);
+}
+
+std::optional<uint64_t> parse_bytes(const std::string& text) {
+  constexpr std::pair<const char*, double> units[] = {
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  while (*rest == ' ') ++rest;
+  for (const auto& [unit, size] : units) {
+    if (std::string(rest) == unit && number > 0 && number * size < 0x1p62) return static_cast<uint64_t>(number * size);
+  }
+  return std::nullopt;
 }
 
 std::string format_bytes(uint64_t bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace convssm {
@@ -18,6 +19,9 @@ std::string huge_page_mode();
 
 // The word in brackets, as the kernel marks a choice: "always [madvise] never" gives "madvise".
 std::string bracketed_word(const std::string& text);
+
+// "12GiB" -> 12 * 2^30, "800MB" -> 800 * 10^6, since that is how memory is sold; nothing if it is not a number with a unit.
+std::optional<uint64_t> parse_bytes(const std::string& text);
 
 // 1536 -> "1.5 KiB", 0 -> "0 B".
 std::string format_bytes(uint64_t bytes);

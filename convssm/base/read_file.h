@@ -1,4 +1,4 @@
-// A whole file at once.
+// A whole file at once. Only regular files: a pipe would wait for its writer, a device may have no end.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,10 @@
 
 namespace convssm {
 
-// Its bytes; nothing if it cannot be read to its end.
-std::optional<std::string> read_file(const std::string& path);
+// Its bytes. Error(io) if they cannot be read, Error(data) if they are more than file_memory_limit().
+std::string read_file(const std::string& path);
+
+// The same; nothing where read_file() is an error.
+std::optional<std::string> try_read_file(const std::string& path);
 
 }  // namespace convssm

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <cstdio>
+#include <string>
+#include <string_view>
 
 namespace convssm {
+
+// The text with control characters as \x1b, but for the end of a line: what a file is named must not steer a terminal.
+std::string printable(std::string_view text);
 
 // A terminal that understands control sequences (TERM is not "dumb").
 bool is_terminal(std::FILE* out);

@@ -8,6 +8,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/terminal.h"
 #include "convssm/cli/data.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/png.h"
@@ -23,7 +24,7 @@ constexpr int64_t strip_frames = 16;
 
 void run(const InspectOptions& o) {
   const data::Inspection found = data::inspect(o.path, o.key, o.layout);
-  for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", line);
+  for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
   if (!o.json.empty()) replace_file(o.json, data::inspection_json(found).dump(2) + "\n");
   if (!found.problem.empty()) fail(ErrorKind::data, "{}", found.problem);

@@ -8,6 +8,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/log.h"
+#include "convssm/base/terminal.h"
 #include "convssm/report/model_card.h"
 #include "convssm/run/export.h"
 
@@ -36,7 +37,7 @@ void run(const ExportCommand& command) {
   for (const std::string& note : exported.notes) log_info("{}", note);
   double all = 0;
   for (const std::string& name : exported.files) all += megabytes(out + "/" + name);
-  fmt::print("{}: {}; {:.2f} MB, of which weights {:.2f} MB\n", out, fmt::join(exported.files, ", "), all,
+  fmt::print("{}: {}; {:.2f} MB, of which weights {:.2f} MB\n", printable(out), fmt::join(exported.files, ", "), all,
              megabytes(out + "/model.safetensors"));
 }
 

@@ -182,15 +182,15 @@ void run_generate(const GenerateCommand& c) {
     before += result.frames;
   }
   progress.finish();
-  if (!c.out.empty())
+  if (!c.out.empty() && result.frames > 0)
     log_info("{} frames: {}", result.frames, result_path(c, start, 0) + (start.rows == 1 ? "" : " ..."));
   if (!c.save_state.empty() && !result.diverged) {
     generate::save_state(c.save_state, result.state, {loaded.checksum, loaded.recipe.weights});
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
   }
   if (result.diverged) {
-    fail(ErrorKind::numeric,
-         "frame {} holds NaN or infinity: the forecast has diverged. The frames before it were written", result.frames);
+    fail(ErrorKind::numeric, "frame {} holds NaN or infinity: the forecast has diverged. {}", result.frames,
+         result.frames > 0 && !c.out.empty() ? "The frames before it were written" : "Nothing of it was written");
   }
   set_exit_status(stop.exit_code());
 }

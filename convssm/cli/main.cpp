@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/nearest.h"
 #include "convssm/cli/bench.h"
 #include "convssm/cli/compare.h"
@@ -43,11 +45,20 @@ void add_commands(CLI::App& app) {
   add_data(app);
 }
 
+void limit_files(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) fail(ErrorKind::usage, "--file-memory must be a number with a unit such as 4GiB, got '{}'", text);
+  set_file_memory_limit(*bytes);
+}
+
 void set_up(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.name("convssm");
   app.require_subcommand(1);
   app.fallthrough();
   add_program_options(app, runtime);
+  app.add_option_function<std::string>("--file-memory", limit_files,
+                                       "What the content of one file may take of memory (default 1GiB)")
+      ->type_name("SIZE");
   app.footer("Example:\n  convssm doctor\nEach command explains itself: convssm COMMAND --help");
 }
 

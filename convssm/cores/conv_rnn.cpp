@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/base/bounds.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/nn/frame_plan.h"
 #include "convssm/nn/recompute.h"
@@ -51,8 +52,8 @@ ConvRnnImpl::ConvRnnImpl(const char* name, const ConvRnnOptions& options, std::v
                          MakeCell make)
     : name_(name), options_(options), state_names_(std::move(state_names)) {
   require(name, options.features > 0, "features must be positive, got {}", options.features);
-  require(name, options.layers > 0, "layers must be positive, got {}", options.layers);
-  require(name, options.kernel > 0, "kernel must be positive, got {}", options.kernel);
+  require_between(name, "layers", options.layers, 1, most_layers);
+  require_between(name, "kernel", options.kernel, 1, most_kernel);
   cores::check(name, options.wrapper);
   auto list = register_module("layers", torch::nn::ModuleList());
   const Stream stream(options.seed, name);

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/base/bounds.h"
 #include "convssm/cores/layer_stack.h"
 #include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
@@ -22,8 +23,9 @@ using ops::require;
 
 void check_options(const ConvS5Options& o) {
   check_stack_options("ConvS5", o);
-  require("ConvS5", o.kernel_b > 0 && o.kernel_c > 0 && o.kernel_d > 0,
-          "kernels must be positive, got B {}, C {}, D {}", o.kernel_b, o.kernel_c, o.kernel_d);
+  require_between("ConvS5", "kernel_b", o.kernel_b, 1, most_kernel);
+  require_between("ConvS5", "kernel_c", o.kernel_c, 1, most_kernel);
+  require_between("ConvS5", "kernel_d", o.kernel_d, 1, most_kernel);
 }
 
 ssm::Spectrum initial_spectrum(const ConvS5Options& o, const Stream& stream) {

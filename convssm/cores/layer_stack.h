@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/base/bounds.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/cores/core.h"
 #include "convssm/cores/layer_wrapper.h"
@@ -17,7 +18,7 @@ template <typename Options>
 void check_stack_options(const char* operation, const Options& o) {
   ops::require(operation, o.features > 0, "features must be positive, got {}", o.features);
   ops::require(operation, o.state_size > 0, "state_size must be positive, got {}", o.state_size);
-  ops::require(operation, o.layers > 0, "layers must be positive, got {}", o.layers);
+  require_between(operation, "layers", o.layers, 1, most_layers);
   ops::require(operation, o.dt_min > 0 && o.dt_max >= o.dt_min && std::isfinite(o.dt_max),
                "expected 0 < dt_min <= dt_max, got {} and {}", o.dt_min, o.dt_max);
   check(operation, o.wrapper);

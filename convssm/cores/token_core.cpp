@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/base/bounds.h"
 #include "convssm/cores/layer_wrapper.h"
 #include "convssm/ops/check.h"
 #include "convssm/ssm/initializers.h"
@@ -15,7 +16,7 @@ using ops::require;
 
 void check_options(const char* name, const TokenOptions& o) {
   require(name, o.features > 0 && o.features % 2 == 0, "features must be positive and even, got {}", o.features);
-  require(name, o.layers > 0, "layers must be positive, got {}", o.layers);
+  require_between(name, "layers", o.layers, 1, most_layers);
   require(name, o.heads > 0 && o.features % o.heads == 0,
           "heads must divide the {} features, got {}; set heads to a divisor", o.features, o.heads);
   require(name, o.mlp >= 0, "mlp must be positive, or 0 for 4 * features, got {}", o.mlp);

@@ -4,15 +4,36 @@
 
 #include <algorithm>
 
-#include "convssm/io/array_file.h"
-
 namespace convssm::data {
 
 io::Array ArrayCache::read(const std::string& path, const std::string& key, uint64_t first, uint64_t count) {
   const io::ArrayFile file(path, key);
-  if (!file.whole_only()) return file.read(first, count);
+  if (!file.whole_only()) {
+    verify_once(file, path, key);
+    return file.read(first, count);
+  }
   const auto bytes = io::checked_byte_count(file.info().shape, io::dtype_size(file.info().dtype));
   return io::chunk_of(whole(path, key, bytes.value_or(0), [&file] { return file.read(); }), first, count, path);
+}
+
+void ArrayCache::verify_once(const io::ArrayFile& file, const std::string& path, const std::string& key) {
+  std::packaged_task<void()> task([&file] { file.verify(); });
+  std::shared_future<void> future;
+  bool mine = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = verified_.try_emplace({path, key});
+    if ((mine = is_new)) place->second = task.get_future().share();
+    future = place->second;
+  }
+  if (mine) task();
+  try {
+    future.get();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);  // whoever asks later tries again
+    verified_.erase({path, key});
+    throw;
+  }
 }
 
 io::Array ArrayCache::whole(const std::string& path, const std::string& key, uint64_t bytes,

@@ -1,4 +1,4 @@
-// Chunks of arrays in files. Arrays that can only be read whole (compressed ones) are kept for a while, the most recently
+// Chunks of arrays in files, checked: before the first chunk of an array its checksum is compared, where it has one. Arrays that can only be read whole (compressed ones) are kept for a while, the most recently
 // used ones up to a limit of memory, so that the many clips of one file do not each unpack it again.
 #pragma once
 
@@ -6,10 +6,11 @@
 #include <functional>
 #include <future>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
 
-#include "convssm/io/array.h"
+#include "convssm/io/array_file.h"
 
 namespace convssm::data {
 
@@ -17,7 +18,7 @@ class ArrayCache {
  public:
   explicit ArrayCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Elements first .. first+count-1 of an array, as [count]. Called from several threads at once; an array that two of
+  // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum. Called from several threads at once; an array that two of
   // them want is unpacked once.
   io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count);
 
@@ -28,6 +29,8 @@ class ArrayCache {
   uint64_t bytes() const;  // kept now; more than the limit only by the newest array
 
  private:
+  void verify_once(const io::ArrayFile& file, const std::string& path, const std::string& key);
+
   struct Entry {
     std::string path, key;
     uint64_t bytes;
@@ -36,7 +39,8 @@ class ArrayCache {
 
   uint64_t limit_;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  // the most recently used first
+  std::list<Entry> entries_;                                                          // the most recently used first
+  std::map<std::pair<std::string, std::string>, std::shared_future<void>> verified_;  // by path and key
 };
 
 }  // namespace convssm::data

@@ -32,6 +32,7 @@ at::Tensor to_f01(const at::Tensor& values, const std::string& path, double low,
   const at::Tensor x = ((values.to(at::kDouble) - low) / (high - low)).to(at::kFloat);
   const auto [least, most] = at::aminmax(x);
   if (least.item<float>() >= 0 && most.item<float>() <= 1) return x;
+  if (at::isnan(x).any().item<bool>()) fail(ErrorKind::data, "'{}' holds NaN, which cannot be compared", path);
   const auto [from, to] = at::aminmax(values.to(at::kDouble));
   fail(ErrorKind::data, "'{}' must have values from {} to {}, found {} to {}; say what they mean with --range LOW,HIGH",
        path, low, high, from.item<double>(), to.item<double>());

@@ -1,7 +1,7 @@
 // What an inspection found, for people and for programs.
-#include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/text.h"
 
@@ -49,7 +49,7 @@ std::vector<std::string> inspection_lines(const Inspection& found) {
 nlohmann::json inspection_json(const Inspection& found) {
   nlohmann::json arrays = nlohmann::json::array();
   for (const ArraySummary& array : found.arrays) {
-    arrays.push_back({{"name", array.name}, {"type", array.type}, {"shape", nlohmann::json::parse(array.shape)}});
+    arrays.push_back({{"name", array.name}, {"type", array.type}, {"shape", parse_json(array.shape, "shape")}});
   }
   nlohmann::json json{{"path", found.path},        {"arrays", arrays},        {"low", found.values.low},
                       {"high", found.values.high}, {"nan", found.values.nan}, {"infinite", found.values.infinite},

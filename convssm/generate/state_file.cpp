@@ -13,7 +13,8 @@ void save_state(const std::string& path, const models::State& state, const State
   std::vector<io::NamedArray> arrays;
   for (const auto& [name, value] : state.items()) arrays.push_back({name, io::to_array(value)});
   io::write_safetensors(path, arrays,
-                        {{"kind", "convssm state"}, {"model", owner.checksum}, {"weights", owner.weights}});
+                        {{"kind", "convssm state"}, {"model", owner.checksum}, {"weights", owner.weights}},
+                        io::Stamp::checksum);
 }
 
 models::State load_state(const std::string& path, const StateOwner& owner) {
@@ -31,6 +32,7 @@ models::State load_state(const std::string& path, const StateOwner& owner) {
     fail(ErrorKind::data, "{} was saved with the {} weights, these are the {} ones; --without-average chooses", path,
          weights->second, owner.weights);
   }
+  file.verify();
   models::State state;
   for (const std::string& name : file.names()) state.set(name, io::to_tensor(file.read(name)));
   return state;

@@ -15,7 +15,8 @@ struct StateOwner {
 
 void save_state(const std::string& path, const models::State& state, const StateOwner& owner);
 
-// Error(data) if the file is not a state, or one of another model. Files of version 0.1 do not say which weights.
+// Error(data) if the file is not a state, or one of another model. A file that does not have its checksum is
+// refused. Files of version 0.1 do not say which weights, and have no checksum.
 models::State load_state(const std::string& path, const StateOwner& owner);
 
 }  // namespace convssm::generate

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 
 namespace convssm::io {
 namespace {
@@ -71,6 +72,12 @@ Array::Array(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(st
 void Array::check_type(DType wanted) const {
   if (wanted == dtype_) return;
   fail(ErrorKind::usage, "[Array::values] the array holds {}, not {}", dtype_name(dtype_), dtype_name(wanted));
+}
+
+Array array_of_file(const std::string& name, DType dtype, std::vector<int64_t> shape) {
+  const auto bytes = checked_byte_count(shape, dtype_size(dtype));
+  require_file_memory(name, "an array of it", bytes.value_or(UINT64_MAX));
+  return Array(dtype, std::move(shape));
 }
 
 void check_value_count(std::span<const int64_t> shape, uint64_t count) {

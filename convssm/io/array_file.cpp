@@ -2,6 +2,7 @@
 // .npz file, in C order. Compressed or Fortran-ordered arrays have no such offset; they are read whole and then cut.
 #include "convssm/io/array_file.h"
 
+#include <algorithm>
 #include <array>
 
 #include "convssm/io/layout.h"
@@ -61,6 +62,16 @@ std::unique_ptr<Reader> ArrayFile::open() const {
 
 Array ArrayFile::read() const { return read_npy(*open()); }
 
+void ArrayFile::verify() const {
+  if (whole_only_ || !is_zip(*source_)) return;
+  const std::unique_ptr<Reader> reader = open();
+  std::vector<std::byte> block(1 << 20);
+  while (reader->position() < reader->size()) {
+    reader->read(std::span(block).first(std::min<uint64_t>(block.size(), reader->size() - reader->position())));
+  }
+  reader->finish();
+}
+
 Array ArrayFile::read(uint64_t first, uint64_t count) const {
   const auto bytes = checked_byte_count(info_.shape, dtype_size(info_.dtype));
   const uint64_t all = bytes.value_or(0) / dtype_size(info_.dtype);
@@ -68,7 +79,7 @@ Array ArrayFile::read(uint64_t first, uint64_t count) const {
     fail(ErrorKind::usage, "[ArrayFile] '{}' has {} elements, asked for {} from {} on", path_, all, count, first);
   }
   if (whole_only_) return chunk_of(read(), first, count, path_);
-  Array array(info_.dtype, {static_cast<int64_t>(count)});
+  Array array = array_of_file(path_, info_.dtype, {static_cast<int64_t>(count)});
   source_->read(data_offset_ + first * dtype_size(info_.dtype), array.bytes());
   normalize_bools(array);
   if (big_endian_) swap_byte_order(array);

@@ -30,6 +30,10 @@ class ArrayFile {
   // The .npy file itself, from its header on.
   std::unique_ptr<Reader> open() const;
 
+  // Reads an array that chunks are read of to its end, block by block, and compares its checksum where there is one: a
+  // chunk alone cannot be checked. What can only be read whole is checked by every read().
+  void verify() const;
+
   // Elements first .. first+count-1 of the array in C order, as [count].
   Array read(uint64_t first, uint64_t count) const;
 

@@ -27,7 +27,7 @@ Array ArrayStream::next(uint64_t count) {
   if (count > size_ - position_) {
     fail(ErrorKind::usage, "[ArrayStream] '{}' has {} elements left, asked for {}", path_, size_ - position_, count);
   }
-  Array chunk(info_.dtype, {static_cast<int64_t>(count)});
+  Array chunk = array_of_file(path_, info_.dtype, {static_cast<int64_t>(count)});
   const size_t size = dtype_size(info_.dtype);
   if (!reader_) {
     std::ranges::copy(whole_.bytes().subspan(position_ * size, count * size), chunk.bytes().begin());

@@ -5,33 +5,34 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "convssm/base/error.h"
 #include "convssm/io/source.h"
 
 namespace convssm::io {
-namespace {
 
-struct FreeState {
-  void operator()(XXH64_state_t* state) const { XXH64_freeState(state); }
+struct Checksum::State {
+  XXH64_state_t* hash = XXH64_createState();
+  ~State() { XXH64_freeState(hash); }
 };
 
-}  // namespace
+Checksum::Checksum() : state_(std::make_unique<State>()) {
+  if (state_->hash == nullptr) fail(ErrorKind::io, "no memory for a checksum");
+  XXH64_reset(state_->hash, 0);
+}
+
+Checksum::~Checksum() = default;
+
+void Checksum::add(std::span<const std::byte> bytes) { XXH64_update(state_->hash, bytes.data(), bytes.size()); }
+
+std::string Checksum::text() const { return fmt::format("{:016x}", XXH64_digest(state_->hash)); }
 
 std::string file_checksum(const std::string& path) {
   const auto source = open_source(path);
-  const std::unique_ptr<XXH64_state_t, FreeState> state(XXH64_createState());
-  if (!state) fail(ErrorKind::io, "no memory for the checksum of '{}'", path);
-  XXH64_reset(state.get(), 0);
-  std::vector<std::byte> block(1 << 20);
-  for (uint64_t position = 0; position < source->size(); position += block.size()) {
-    block.resize(std::min<uint64_t>(block.size(), source->size() - position));
-    source->read(position, block);
-    XXH64_update(state.get(), block.data(), block.size());
-  }
-  return fmt::format("{:016x}", XXH64_digest(state.get()));
+  Checksum sum;
+  for_each_block(*source, 0, [&](std::span<const std::byte> block) { sum.add(block); });
+  return sum.text();
 }
 
 }  // namespace convssm::io

@@ -11,9 +11,6 @@
 namespace convssm::io {
 namespace {
 
-constexpr uint64_t always_accepted = 256 << 20;
-constexpr uint64_t max_ratio = 4096;
-
 class Decoder {
  public:
   explicit Decoder(const Source& source) : source_(source), buffer_(1 << 16) {
@@ -148,10 +145,6 @@ std::vector<int64_t> find_shape(const std::shared_ptr<const Source>& source) {
       });
   if (frames == 0) gif.fail("a GIF file without any frame");
   std::vector<int64_t> shape = {frames, gif->SHeight, gif->SWidth, grey ? 1 : 3};
-  const auto size = checked_byte_count(shape, 1);
-  if (!size || (*size > always_accepted && *size / max_ratio > source->size())) {
-    gif.fail("frames of shape {} in a file of {} bytes are not plausible", shape_text(shape), source->size());
-  }
   return shape;
 }
 
@@ -219,7 +212,7 @@ class Canvas {
 Array read_gif(const std::string& path) { return read_gif(open_source(path)); }
 
 Array read_gif(std::shared_ptr<const Source> source) {
-  Array array(DType::u8, find_shape(source));
+  Array array = array_of_file(source->name(), DType::u8, find_shape(source));
   Decoder gif(*source);
   Canvas canvas(array.shape());
   const GraphicsControlBlock no_control{DISPOSAL_UNSPECIFIED, false, 0, NO_TRANSPARENT_COLOR};

@@ -69,7 +69,7 @@ Array read_idx(std::shared_ptr<const Source> source) {
   const auto reader = is_gzip(*source) ? make_gzip_reader(source) : make_reader(source);
   const ArrayInfo info = read_header(*reader);
   check_size(*reader, info);
-  Array array(info.dtype, info.shape);
+  Array array = array_of_file(reader->name(), info.dtype, info.shape);
   reader->read(array.bytes());
   reader->finish();
   swap_byte_order(array);

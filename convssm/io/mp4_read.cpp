@@ -1,9 +1,11 @@
 // libav reads through our Source, so a file that is cut short gives our errors with a byte offset. It gets no file name
 // and one demuxer only: a hostile file cannot make it open others. Frames are collected one by one; the number that the
-// container declares is not trusted.
+// container declares is not trusted. Decoders fill damaged parts with what is near by: that is for viewers, here it is an
+// error.
 #include <algorithm>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 #include "convssm/io/libav.h"
 #include "convssm/io/mp4.h"
 
@@ -43,6 +45,8 @@ class Demuxer {
 
   const AVCodecParameters& parameters() const { return *format_->streams[track_]->codecpar; }
 
+  const std::string& name() const { return source_.name(); }
+
   // The next packet of the video; false at the end.
   bool next(AVPacket* packet) {
     while (true) {
@@ -50,7 +54,9 @@ class Demuxer {
       const int code = av_read_frame(format_, packet);
       if (code == AVERROR_EOF) return stream_.rethrow(), false;
       check(code);
-      if (packet->stream_index == track_) return true;
+      if (packet->stream_index != track_) continue;
+      if ((packet->flags & AV_PKT_FLAG_CORRUPT) != 0) fail("a part of the video is damaged");
+      return true;
     }
   }
 
@@ -96,6 +102,7 @@ Codec make_decoder(const Demuxer& file) {
   require_memory(decoder.get());
   file.check(avcodec_parameters_to_context(decoder.get(), &parameters));
   decoder->max_pixels = max_pixels;
+  decoder->err_recognition |= AV_EF_EXPLODE | AV_EF_BITSTREAM | AV_EF_BUFFER;
   file.check(avcodec_open2(decoder.get(), codec, nullptr));
   return decoder;
 }
@@ -106,11 +113,15 @@ class Frames {
   explicit Frames(const Demuxer& file) : file_(file) {}
 
   void add(const AVFrame& frame) {
+    if (frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0) {
+      file_.fail("frame {} is damaged", frames_.size());
+    }
     if (frames_.empty()) begin(frame);
     if (frame.width != width_ || frame.height != height_ || frame.format != format_) {
       file_.fail("frame {} is {} x {}, the first is {} x {}; videos of several sizes are not supported", frames_.size(),
                  frame.height, frame.width, height_, width_);
     }
+    require_file_memory(file_.name(), "its frames", (frames_.size() + 1) * frame_bytes());
     frames_.push_back(std::make_unique_for_overwrite<uint8_t[]>(frame_bytes()));
     // libav writes a line in blocks and may go beyond its end, so it gets a frame with room for that.
     sws_scale(converter_.get(), frame.data, frame.linesize, 0, height_, rgb_->data, rgb_->linesize);

@@ -33,7 +33,7 @@ Array read_npy(const std::string& path) { return read_npy(*make_reader(open_sour
 
 Array read_npy(Reader& reader) {
   const NpyHeader header = read_checked_header(reader);
-  Array array(header.info.dtype, header.info.shape);
+  Array array = array_of_file(reader.name(), header.info.dtype, header.info.shape);
   reader.read(array.bytes());
   reader.finish();
   normalize_bools(array);
@@ -58,7 +58,7 @@ Array read_npy_rows(std::shared_ptr<const Source> source, int64_t first, int64_t
   }
   const uint64_t row = shape[0] == 0 ? 0 : (reader->size() - reader->position()) / static_cast<uint64_t>(shape[0]);
   shape[0] = count;
-  Array array(header.info.dtype, std::move(shape));
+  Array array = array_of_file(source->name(), header.info.dtype, std::move(shape));
   source->read(reader->position() + static_cast<uint64_t>(first) * row, array.bytes());
   normalize_bools(array);
   if (header.big_endian) swap_byte_order(array);

@@ -11,6 +11,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 #include "convssm/io/text.h"
 
 namespace convssm::io {
@@ -150,6 +151,7 @@ Image read_png(std::shared_ptr<const Source> source) {
   image.channels = png_get_channels(reader.png, reader.info);
   check_plausible(*context.source, raw_row, image.height);
   const auto stride = static_cast<int64_t>(png_get_rowbytes(reader.png, reader.info));
+  require_file_memory(context.source->name(), "its picture", static_cast<uint64_t>(stride * image.height));
   image.pixels.resize(static_cast<size_t>(stride * image.height));
   auto rows = row_pointers(image.pixels.data(), image.height, stride);
   if (!run_read_image(reader.png, rows.data())) rethrow(context);

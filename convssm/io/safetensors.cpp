@@ -7,6 +7,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/io/checksum.h"
 #include "convssm/io/safetensors_header.h"
 #include "convssm/io/text.h"
 
@@ -84,14 +85,48 @@ void check_writable(std::span<const LazyArray> tensors, const Metadata& metadata
   }
 }
 
-void write_tensor(AtomicFile& file, const LazyArray& tensor) {
+// The bytes of a file on their way to the disk, with their checksum.
+class SummedFile {
+ public:
+  explicit SummedFile(const std::string& path) : file_(path) {}
+
+  void write(std::span<const std::byte> bytes) {
+    file_.write(bytes.data(), bytes.size());
+    sum_.add(bytes);
+  }
+
+  // The checksum takes the place of the zeros at `offset`.
+  void stamp(uint64_t offset) {
+    const std::string text = sum_.text();
+    file_.seek(offset);
+    file_.write(text.data(), text.size());
+  }
+
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+  Checksum sum_;
+};
+
+void write_tensor(SummedFile& file, const LazyArray& tensor) {
   const Array array = tensor.make();
   if (array.dtype() != tensor.info.dtype || array.shape() != tensor.info.shape) {
     fail(ErrorKind::usage, "[stream_safetensors] {} was announced as {} {}, but {} {} was made", in_quotes(tensor.name),
          dtype_name(tensor.info.dtype), shape_text(tensor.info.shape), dtype_name(array.dtype()),
          shape_text(array.shape()));
   }
-  file.write(array.bytes().data(), array.byte_count());
+  file.write(array.bytes());
+}
+
+constexpr const char* stamp_key = "xxh64";
+constexpr size_t stamp_digits = 16;
+
+// Where the digits of the stamp are in a header. Quotes inside of other values are escaped, so there is no other such place.
+size_t find_stamp(const std::string& header, const std::string& digits) {
+  const std::string before = fmt::format("\"{}\":\"", stamp_key);
+  const size_t found = header.find(before + digits + '"');
+  return found == header.npos ? found : found + before.size();
 }
 
 }  // namespace
@@ -113,32 +148,55 @@ const TensorInfo& SafetensorsFile::info(const std::string& name) const {
 
 Array SafetensorsFile::read(const std::string& name) const {
   const TensorInfo& tensor = info(name);
-  Array array(tensor.dtype, tensor.shape);
+  Array array = array_of_file(source_->name(), tensor.dtype, tensor.shape);
   source_->read(data_offset_ + tensor.begin, array.bytes());
   normalize_bools(array);
   return array;
 }
 
-void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata) {
+void SafetensorsFile::verify() const {
+  const auto stamp = header_.metadata.find(stamp_key);
+  if (stamp == header_.metadata.end()) return;
+  std::string head(data_offset_, '\0');
+  source_->read(0, std::as_writable_bytes(std::span(head)));
+  Checksum sum;
+  if (const size_t digits = find_stamp(head, stamp->second);
+      digits != head.npos && stamp->second.size() == stamp_digits) {
+    head.replace(digits, stamp_digits, stamp_digits, '0');
+  }
+  sum.add(std::as_bytes(std::span(head)));
+  for_each_block(*source_, data_offset_, [&](std::span<const std::byte> block) { sum.add(block); });
+  if (sum.text() == stamp->second) return;
+  fail(ErrorKind::data, "{}: its checksum is {}, its header says {}: it was damaged or changed after it was written",
+       source_->name(), sum.text(), in_quotes(stamp->second));
+}
+
+void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata,
+                       Stamp stamp) {
   std::vector<LazyArray> made;
   for (const auto& [name, array] : tensors) {
     made.push_back({name, {array.dtype(), array.shape()}, [shared = array] { return shared; }});
   }
-  stream_safetensors(path, made, metadata);
+  stream_safetensors(path, made, metadata, stamp);
 }
 
-void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata) {
+void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata,
+                        Stamp stamp) {
   check_writable(tensors, metadata);
-  const std::string header = format_safetensors_header(tensors, metadata);
+  Metadata all = metadata;
+  const std::string zeros(stamp_digits, '0');
+  if (stamp == Stamp::checksum) all[stamp_key] = zeros;
+  const std::string header = format_safetensors_header(tensors, all);
   if (header.size() > max_safetensors_header) {
     fail(ErrorKind::usage, "[write_safetensors] names and metadata need {} bytes, above the format's limit of {}",
          header.size(), max_safetensors_header);
   }
   const uint64_t length = header.size();
-  AtomicFile file(path);
-  file.write(&length, sizeof length);
-  file.write(header.data(), header.size());
+  SummedFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(std::as_bytes(std::span(header)));
   for (const LazyArray& tensor : tensors) write_tensor(file, tensor);
+  if (stamp == Stamp::checksum) file.stamp(sizeof length + find_stamp(header, zeros));
   file.commit();
 }
 

@@ -47,15 +47,22 @@ class SafetensorsFile {
   const TensorInfo& info(const std::string& name) const;
   Array read(const std::string& name) const;
 
+  // Reads the file once and compares it with the checksum that it holds (see Stamp). A file without one is not checked.
+  void verify() const;
+
  private:
   std::shared_ptr<const Source> source_;
   SafetensorsHeader header_;
   uint64_t data_offset_ = 0;
 };
 
+// Whether a file says in its metadata, as `xxh64`, what all of its bytes hash to while the digits of this value are zeros.
+enum class Stamp { none, checksum };
+
 // Writes the tensors in the given order, whole or not at all. Error(usage) for names that are not unique or not UTF-8,
 // and for c128, which the format does not have.
-void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata = {});
+void write_safetensors(const std::string& path, std::span<const NamedArray> tensors, const Metadata& metadata = {},
+                       Stamp stamp = Stamp::none);
 
 // An array that is made when it is its turn to be written, and dropped after.
 struct LazyArray {
@@ -65,6 +72,7 @@ struct LazyArray {
 };
 
 // The same file in the memory of its largest tensor.
-void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata = {});
+void stream_safetensors(const std::string& path, std::span<const LazyArray> tensors, const Metadata& metadata = {},
+                        Stamp stamp = Stamp::none);
 
 }  // namespace convssm::io

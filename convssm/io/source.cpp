@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 namespace convssm::io {
 namespace {
@@ -89,6 +90,16 @@ void Reader::read(std::span<std::byte> out) {
 void Reader::finish() {
   if (position_ != size_) fail(position_, "{} bytes too many at the end", size_ - position_);
   check_end();
+}
+
+void for_each_block(const Source& source, uint64_t offset,
+                    const std::function<void(std::span<const std::byte>)>& take) {
+  std::vector<std::byte> block(1 << 20);
+  for (; offset < source.size(); offset += block.size()) {
+    block.resize(std::min<uint64_t>(block.size(), source.size() - offset));
+    source.read(offset, block);
+    take(block);
+  }
 }
 
 std::shared_ptr<const Source> open_source(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,9 @@ class Source {
   std::string name_;
   uint64_t size_;
 };
+
+// The bytes from `offset` to the end, a block of at most 1 MiB after the other.
+void for_each_block(const Source& source, uint64_t offset, const std::function<void(std::span<const std::byte>)>& take);
 
 // A regular file. Error(io) if it cannot be opened or is something else.
 std::shared_ptr<const Source> open_source(const std::string& path);

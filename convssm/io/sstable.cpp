@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "convssm/base/file_memory.h"
 #include "convssm/io/byte_cursor.h"
 #include "convssm/io/crc32c.h"
 #include "convssm/io/text.h"
@@ -63,6 +64,7 @@ Block read_block(const Source& source, const Handle& handle, uint64_t limit) {
     source.fail(offset, "a block of {} bytes with a trailer of {} does not end before the footer at byte {}", size,
                 sstable_trailer_size, limit);
   }
+  require_file_memory(source.name(), "a block of it", size);
   Block block{offset, std::vector<std::byte>(size + sstable_trailer_size)};
   source.read(offset, block.bytes);
   const auto expected = load<uint32_t>(&block.bytes[size + 1]);

@@ -110,7 +110,7 @@ const TfTensorInfo& TfBundle::info(const std::string& name) const {
 
 Array TfBundle::read(const std::string& name) const {
   const TfTensorInfo& tensor = info(name);
-  Array array(tensor.dtype, tensor.shape);
+  Array array = array_of_file(data_->name(), tensor.dtype, tensor.shape);
   data_->read(tensor.offset, array.bytes());
   const uint32_t found = masked_crc32c(as_text(array.bytes()));
   if (found != tensor.masked_crc) {

@@ -176,11 +176,11 @@ const TorchTensorInfo& TorchFile::info(const std::string& name) const {
 Array TorchFile::read(const std::string& name) const {
   const TorchTensorInfo& tensor = info(name);
   const ZipMember& member = storage_member(tensor, name);
-  Array array(tensor.dtype, tensor.shape);
+  Array array = array_of_file(zip_.name(), tensor.dtype, tensor.shape);
   if (is_whole_storage(tensor)) {
     read_member(zip_, member, array.bytes());
   } else {
-    Array storage(tensor.dtype, {tensor.storage_elements});
+    Array storage = array_of_file(zip_.name(), tensor.dtype, {tensor.storage_elements});
     read_member(zip_, member, storage.bytes());
     gather(tensor, storage.bytes(), array);
   }

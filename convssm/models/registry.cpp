@@ -1,11 +1,15 @@
 // The table of models: the one place outside a model's folder that knows it.
 #include "convssm/models/registry.h"
 
+#include <c10/util/Exception.h>
+
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/registry.h"
 #include "convssm/models/pixel/pixel_predictor.h"
+#include "convssm/ops/allocator.h"
 
 namespace convssm::models {
 namespace {
@@ -42,11 +46,18 @@ const ModelInfo& find_model(const nlohmann::json& options) {
   return registry().find(given.is_string() ? given.get<std::string>() : given.dump());
 }
 
-std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames) {
+std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames, uint64_t memory) {
   const ModelInfo& model = find_model(options);
   nlohmann::json own = options;
   own.erase("name");
-  return model.make(own, frames);
+  const ops::AllocationLimit limit(memory > 0 ? memory : 4 * available_memory());
+  try {
+    return model.make(own, frames);
+  } catch (const c10::Error& error) {
+    if (std::string(error.what_without_backtrace()).find("overflow") == std::string::npos) throw;
+    fail(ErrorKind::usage,
+         "[model] a tensor of it would be larger than any memory; check features, state_size and depths");
+  }
 }
 
 }  // namespace convssm::models

@@ -29,6 +29,8 @@ void register_model(ModelInfo info);
 const ModelInfo& find_model(const nlohmann::json& options);
 
 // options: the `model` section of a config, {"name": "pixel", "encoder": {...}, "core": {"name": "convs5", ...}, ...}.
-std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames);
+// Error(usage) if tensors of more than `memory` bytes in all would have to be made on the way (0: four times what is
+// available): options of a file may ask for anything.
+std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames, uint64_t memory = 0);
 
 }  // namespace convssm::models

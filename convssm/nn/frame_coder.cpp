@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convssm/base/bounds.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/nn/frame_plan.h"
 #include "convssm/nn/recompute.h"
@@ -31,7 +32,7 @@ void check(const char* owner, const CoderOptions& o) {
   ops::require(owner, !o.depths.empty() && o.depths.size() <= 8,
                "depths must be a list of 1 to 8 channel counts, got {}", o.depths.size());
   for (const int64_t depth : o.depths) ops::require(owner, depth > 0, "depths must be positive, got {}", depth);
-  ops::require(owner, o.blocks > 0, "blocks must be positive, got {}", o.blocks);
+  require_between(owner, "blocks", o.blocks, 1, most_layers);
   ops::require(owner, o.groups > 0, "groups must be positive, got {}", o.groups);
 }
 

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "convssm/base/error.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/poison.h"
 #include "convssm/ops/libtorch.h"
@@ -144,8 +145,14 @@ void free_tensor_memory(void* data) {
   if (!maybe_ours || !cache().give_back(data)) c10::free_cpu(data);
 }
 
+thread_local uint64_t allowance = UINT64_MAX;
+
 struct CachingAllocator final : FunctionAllocator {
   c10::DataPtr take(size_t size) const override {
+    if (size > allowance) {
+      fail(ErrorKind::usage, "a tensor of {} is needed where {} are left", format_bytes(size), format_bytes(allowance));
+    }
+    if (allowance != UINT64_MAX) allowance -= size;
     void* data = size >= kLarge ? cache().take(size) : c10::alloc_cpu(size);
     return {data, data, &free_tensor_memory, c10::Device(c10::DeviceType::CPU)};
   }
@@ -159,6 +166,10 @@ void install_caching_allocator() {
   c10::SetCPUAllocator(&allocator, 1);
   installed = true;
 }
+
+AllocationLimit::AllocationLimit(uint64_t bytes) : before_(allowance) { allowance = std::min(bytes, allowance); }
+
+AllocationLimit::~AllocationLimit() { allowance = before_; }
 
 void release_cached_memory() { cache().release(); }
 

@@ -4,12 +4,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace convssm::ops {
 
 // Makes libtorch allocate CPU tensors of 1 MiB and more here. Smaller ones stay with the default allocator.
 void install_caching_allocator();
+
+// While it lives, the tensors that this thread makes may take `bytes` in all, those that were freed included. One that
+// would be more is an Error(usage) before it is allocated. Works where install_caching_allocator() was called.
+class AllocationLimit {
+ public:
+  explicit AllocationLimit(uint64_t bytes);
+  ~AllocationLimit();
+  AllocationLimit(const AllocationLimit&) = delete;
+  AllocationLimit& operator=(const AllocationLimit&) = delete;
+
+ private:
+  uint64_t before_;
+};
 
 // Gives the blocks that no tensor uses back to the system.
 void release_cached_memory();

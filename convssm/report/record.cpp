@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/base/nearest.h"
-#include "convssm/base/read_file.h"
 #include "convssm/io/yaml.h"
 #include "convssm/report/run_view.h"
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 json read_json(const fs::path& path) {
-  json value = json::parse(read_file(path).value_or(""), nullptr, false);
+  const json value = try_read_json(path.string()).value_or(json());
   return value.is_object() ? value : json::object();
 }
 

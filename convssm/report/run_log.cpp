@@ -3,10 +3,12 @@
 #include "convssm/report/run_log.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <sstream>
 #include <unordered_map>
+
+#include "convssm/base/json.h"
+#include "convssm/base/read_file.h"
 
 namespace convssm::report {
 namespace {
@@ -60,8 +62,8 @@ std::string without_nan(const std::string& line) {
 }
 
 json parse(const std::string& line) {
-  json value = json::parse(line, nullptr, false);
-  return value.is_discarded() ? json::parse(without_nan(line), nullptr, false) : value;
+  if (auto value = try_parse_json(line)) return std::move(*value);
+  return try_parse_json(without_nan(line)).value_or(json());
 }
 
 void add_fields(Curves& curves, const std::string& prefix, const json& fields, double step, int depth) {
@@ -115,7 +117,7 @@ const Curve* RunLog::find(const std::vector<Curve>& curves, const std::string& n
 
 RunLog read_log(const std::string& path) {
   Reader reader;
-  std::ifstream in(path, std::ios::binary);
+  std::istringstream in(try_read_file(path).value_or(""));
   for (std::string line; std::getline(in, line);) {
     const bool cut_off = in.eof();  // no newline behind it
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

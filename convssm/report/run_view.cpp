@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/base/read_file.h"
 
 namespace convssm::report {
@@ -29,7 +30,7 @@ json read_object(const fs::path& path, const std::string& what, std::vector<std:
     notes.push_back(fmt::format("No {}: {}.", name, what));
     return json::object();
   }
-  json value = json::parse(read_file(path).value_or(""), nullptr, false);
+  const json value = try_read_json(path.string()).value_or(json());
   if (value.is_object()) return value;
   notes.push_back(fmt::format("{} is damaged (not a JSON object) and was left out.", name));
   return json::object();
@@ -40,7 +41,7 @@ std::string read_config(const fs::path& path, std::vector<std::string>& notes) {
     notes.push_back("No config.yaml: the settings of the run are not known.");
     return "";
   }
-  std::string text = read_file(path).value_or("");
+  std::string text = try_read_file(path).value_or("");
   if (text.size() > kConfigBytes) {
     text.resize(kConfigBytes);
     notes.push_back("config.yaml is long; only its beginning is shown.");
@@ -94,7 +95,7 @@ Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::str
       ++out.left_out;
       continue;
     }
-    Sample sample{file.path.filename().string(), "", error ? "" : read_file(file.path).value_or(""), 0, 0};
+    Sample sample{file.path.filename().string(), "", error ? "" : try_read_file(file.path).value_or(""), 0, 0};
     if (!read_head(sample)) {
       notes.push_back(fmt::format("samples/{} is not an image and was left out.", sample.name));
       continue;

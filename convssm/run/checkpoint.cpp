@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/folder.h"
+#include "convssm/base/json.h"
 #include "convssm/base/log.h"
+#include "convssm/base/read_file.h"
 #include "convssm/io/checksum.h"
 
 namespace convssm::run {
@@ -20,11 +21,11 @@ namespace fs = std::filesystem;
 std::string base_path(const std::string& folder, int64_t step) { return fmt::format("{}/step-{:06}", folder, step); }
 
 // step-000500.json -> 500; -1 if the name is of another form.
-int64_t step_of(const fs::path& file) {
+int64_t step_of(const fs::path& file, std::string_view ending) {
   const std::string name = file.filename().string();
-  if (!name.starts_with("step-") || !name.ends_with(".json")) return -1;
+  if (!name.starts_with("step-") || !name.ends_with(ending)) return -1;
   int64_t step = -1;
-  const char* end = name.data() + name.size() - 5;
+  const char* end = name.data() + name.size() - ending.size();
   const auto [stop, error] = std::from_chars(name.data() + 5, end, step);
   return error == std::errc() && stop == end ? step : -1;
 }
@@ -33,8 +34,7 @@ int64_t step_of(const fs::path& file) {
 std::string examine(const std::string& folder, int64_t step, CheckpointRecord& record) {
   const std::string base = base_path(folder, step);
   try {
-    std::ifstream in(base + ".json");
-    const auto json = nlohmann::json::parse(in);
+    const auto json = parse_json(read_file(base + ".json"), base + ".json");
     record = {step, base + ".safetensors", json.at("extras")};
     if (json.at("format") != 1) return fmt::format("has format {}, this program knows 1", json.at("format").dump());
     const std::string found = io::file_checksum(record.tensors);
@@ -56,14 +56,20 @@ void write_checkpoint(const std::string& folder, int64_t step, const std::vector
   io::stream_safetensors(base + ".safetensors", tensors, metadata);
   const nlohmann::json json = {
       {"format", 1}, {"step", step}, {"checksum", io::file_checksum(base + ".safetensors")}, {"extras", extras}};
-  replace_file(base + ".json", json.dump(1) + "\n");
+  try {
+    replace_file(base + ".json", json.dump(1) + "\n");
+  } catch (const Error&) {
+    std::error_code ignored;  // half a checkpoint would fill the disk for nothing
+    fs::remove(base + ".safetensors", ignored);
+    throw;
+  }
 }
 
 std::vector<int64_t> checkpoint_steps(const std::string& folder) {
   std::vector<int64_t> steps;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (const int64_t step = step_of(entry.path()); step >= 0) steps.push_back(step);
+    if (const int64_t step = step_of(entry.path(), ".json"); step >= 0) steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -100,13 +106,15 @@ void set_aside_checkpoints_after(const std::string& folder, int64_t step) {
   }
 }
 
-void remove_leftovers(const std::string& folder) {
+void remove_halves(const std::string& folder) {
   std::error_code error;
-  std::vector<fs::path> old;
+  std::vector<fs::path> halves;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().find(".tmp-") != std::string::npos) old.push_back(entry.path());
+    const int64_t step = step_of(entry.path(), ".safetensors");
+    const std::string json = base_path(folder, step) + ".json";
+    if (step >= 0 && !fs::exists(json, error) && !fs::exists(json + ".bad", error)) halves.push_back(entry.path());
   }
-  for (const fs::path& path : old) fs::remove(path, error);
+  for (const fs::path& half : halves) fs::remove(half, error);  // what cannot be removed is only in the way
 }
 
 void prune_checkpoints(const std::string& folder, int64_t keep_last, int64_t keep_every) {

@@ -32,8 +32,9 @@ std::vector<int64_t> checkpoint_steps(const std::string& folder);
 // the ending .bad.
 void set_aside_checkpoints_after(const std::string& folder, int64_t step);
 
-// Removes temporary files that a killed process left.
-void remove_leftovers(const std::string& folder);
+// Removes the tensors of checkpoints that were never completed, or only half removed: those without a JSON file, in use
+// (.json) or not (.json.bad).
+void remove_halves(const std::string& folder);
 
 // Removes all but the `keep_last` newest and those whose step is a multiple of `keep_every` (0: none of these).
 void prune_checkpoints(const std::string& folder, int64_t keep_last, int64_t keep_every);

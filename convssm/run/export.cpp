@@ -1,4 +1,5 @@
-// The weights are written last but for the description, so an export that was stopped is seen to be one.
+// Everything is written to a folder beside the target, which takes its place at the end: an export is whole, or the one
+// before it is still there.
 #include "convssm/run/export.h"
 
 #include <ATen/core/Tensor.h>
@@ -10,8 +11,9 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
-#include "convssm/base/folder.h"
+#include "convssm/base/json.h"
 #include "convssm/base/read_file.h"
+#include "convssm/base/staged_folder.h"
 #include "convssm/base/version.h"
 #include "convssm/data/write_clips.h"
 #include "convssm/io/checksum.h"
@@ -59,10 +61,9 @@ std::string plain(const json& value) { return value.is_string() ? value.get<std:
 
 class Exporter {
  public:
-  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(load_model(o.run, {.step = o.step})) {}
+  explicit Exporter(const ExportOptions& o) : o_(o), loaded_(load_model(o.run, {.step = o.step})), folder_(o.out) {}
 
   Exported run() {
-    make_folder(o_.out);
     copy("log.jsonl");
     copy("status.json");
     copy_metrics();
@@ -73,19 +74,12 @@ class Exporter {
     save_model(path("model.safetensors"), *loaded_.model, recipe);
     done("model.safetensors");
     write("export.json", about().dump(1) + "\n");
-    remove_old();
+    folder_.commit(kFiles);
     return result_;
   }
 
  private:
-  // What an export before this one had and this one has not.
-  void remove_old() const {
-    for (const std::string name : kFiles) {
-      if (std::ranges::find(result_.files, name) == result_.files.end()) fs::remove(path(name));
-    }
-  }
-
-  std::string path(const std::string& name) const { return o_.out + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   void done(const std::string& name) { result_.files.push_back(name); }
 
   void write(const std::string& name, const std::string& text) {
@@ -95,7 +89,7 @@ class Exporter {
 
   void copy(const std::string& name) {
     const std::string from = o_.run + "/" + name;
-    if (const auto bytes = fs::is_regular_file(from) ? read_file(from) : std::nullopt) return write(name, *bytes);
+    if (fs::exists(from)) return write(name, read_file(from));
     result_.notes.push_back(fmt::format("the run has no {}", name));
   }
 
@@ -119,8 +113,9 @@ class Exporter {
 
   void copy_metrics() {
     const std::string from = o_.run + "/metrics.json";
-    json metrics = json::parse(read_file(from).value_or(""), nullptr, false);
-    const std::string problem = fs::exists(from) ? why_not(metrics) : "missing";
+    const bool there = fs::exists(from);
+    json metrics = there ? try_parse_json(read_file(from)).value_or(json()) : json();
+    const std::string problem = there ? why_not(metrics) : "missing";
     if (problem.empty()) {
       for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
       return write("metrics.json", metrics.dump(1) + "\n");
@@ -129,23 +124,30 @@ class Exporter {
         fmt::format("no scores: {} is {}. Run 'convssm evaluate {}' before the export", from, problem, o_.run));
   }
 
-  void write_context() {
+  // The first frames of the first test clip; nothing, with a note, if they cannot be had.
+  std::optional<io::Array> context() {
     try {
       const Config config = Config::from_json(loaded_.recipe.config);
       const auto dataset = make_dataset(config);
-      const data::FrameFormat format = dataset->format();
-      if (!dataset->actions().none() || !format.is_8_bit()) {
+      if (!dataset->actions().none() || !dataset->format().is_8_bit()) {
         result_.notes.push_back("no context.npy: it is for clips of bytes without actions");
-        return;
+        return std::nullopt;
       }
       const json asked = config.evaluate.value("context", json(kContext));
       const int64_t frames =
           std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, dataset->longest(data::Split::test));
-      io::write_npy(path("context.npy"), data::to_bytes(dataset->clip(data::Split::test, 0, frames).video[0]));
-      done("context.npy");
+      return data::to_bytes(dataset->clip(data::Split::test, 0, frames).video[0]);
     } catch (const Error& error) {
-      result_.notes.push_back(fmt::format("no context.npy, the data of the run is not at hand: {}", error.what()));
+      result_.notes.push_back(fmt::format("no context.npy, the data of the run cannot be read: {}", error.what()));
+      return std::nullopt;
     }
+  }
+
+  void write_context() {
+    const auto frames = context();
+    if (!frames) return;
+    io::write_npy(path("context.npy"), *frames);
+    done("context.npy");
   }
 
   json about() const {
@@ -160,6 +162,7 @@ class Exporter {
 
   const ExportOptions& o_;
   LoadedModel loaded_;
+  StagedFolder folder_;
   Exported result_;
 };
 

@@ -21,7 +21,8 @@ struct Exported {
   std::vector<std::string> notes;  // what is missing, and what to do about it
 };
 
-// Error(usage) if `out` holds an export already. `context.npy`, the first frames of the first test clip, needs the data of
+// Error(usage) if `out` holds an export already. The new export takes the place of the old one in one step, or the old one
+// stays as it was; other files of the folder stay in any case. `context.npy`, the first frames of the first test clip, needs the data of
 // the run; without it there is a note.
 Exported export_run(const ExportOptions& options);
 

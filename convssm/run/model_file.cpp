@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
+#include "convssm/base/read_file.h"
 #include "convssm/base/version.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/tensor.h"
@@ -33,7 +35,7 @@ ModelRecipe read_recipe(const io::SafetensorsFile& file, const std::string& path
       fail(ErrorKind::data, "{} is not a model of convssm: its header has no '{}' (a file of bare weights?)", path,
            key);
     }
-    return nlohmann::json::parse(found->second);
+    return parse_json(found->second, fmt::format("{}: '{}' of its header", path, key));
   };
   try {
     if (get("format") != 1 && get("format") != 2) {
@@ -66,6 +68,18 @@ void check_changes(const nlohmann::json& model, const nlohmann::json& changes) {
   }
 }
 
+// Its tensors are in the file, so the model is not much larger; values are drawn in float64 before they are read.
+std::shared_ptr<models::Model> build_model(const LoadedModel& loaded, bool changed) {
+  constexpr uint64_t for_each_byte = 16, at_least = uint64_t{256} << 20;
+  const uint64_t memory = for_each_byte * fs::file_size(loaded.path) + at_least;
+  try {
+    return models::make_model(loaded.recipe.model, loaded.recipe.frames, memory);
+  } catch (const Error& error) {
+    if (changed) throw;  // by the caller
+    fail(ErrorKind::data, "{}: the model that it describes cannot be built: {}", loaded.path, error.what());
+  }
+}
+
 std::string file_of(const std::string& path, int64_t step) {
   std::error_code error;
   if (!fs::exists(path, error)) fail(ErrorKind::io, "no such run or model: {}", path);
@@ -79,6 +93,28 @@ std::string file_of(const std::string& path, int64_t step) {
          path);
   }
   return find_checkpoint(checkpoints.string(), step).tensors;
+}
+
+// The file beside a model that knows its checksum, and where: step-N.json of a checkpoint, export.json of an exported
+// folder; "" for models of other names.
+std::pair<fs::path, nlohmann::json::json_pointer> record_of(const fs::path& model) {
+  if (model.filename() == "model.safetensors")
+    return {model.parent_path() / "export.json", nlohmann::json::json_pointer("/weights/checksum")};
+  if (!model.filename().string().starts_with("step-")) return {};
+  return {fs::path(model).replace_extension(".json"), nlohmann::json::json_pointer("/checksum")};
+}
+
+// The checksum of a model file, as it was when it was written by all that is known. A file of bare weights, or one that
+// was copied away from its record, has no record or none but its own.
+std::string verified_checksum(const io::SafetensorsFile& file, const std::string& path) {
+  file.verify();
+  const std::string found = io::file_checksum(path);
+  const auto [record, place] = record_of(path);
+  if (record.empty() || !fs::exists(record)) return found;
+  const nlohmann::json json = parse_json(read_file(record.string()), record.string());
+  if (!json.contains(place) || json[place] == found) return found;
+  fail(ErrorKind::data, "{} has the checksum {}, but {} says {}: one of the two was damaged or changed", path, found,
+       record.string(), json[place].dump());
 }
 
 }  // namespace
@@ -110,13 +146,14 @@ void load_arrays(models::Model& model, const io::SafetensorsFile& file, bool ave
 }
 
 void save_model(const std::string& path, const models::Model& model, const ModelRecipe& recipe) {
-  io::stream_safetensors(path, model_arrays(model), recipe_metadata(recipe));
+  io::stream_safetensors(path, model_arrays(model), recipe_metadata(recipe), io::Stamp::checksum);
 }
 
 LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   LoadedModel loaded;
   loaded.path = file_of(path, options.step);
   const io::SafetensorsFile file(loaded.path);
+  loaded.checksum = verified_checksum(file, loaded.path);
   loaded.recipe = read_recipe(file, loaded.path);
   if (options.step >= 0 && loaded.recipe.step != options.step) {
     fail(ErrorKind::data, "{} holds the model of step {}, that of step {} is asked for", loaded.path,
@@ -124,12 +161,11 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   }
   check_changes(loaded.recipe.model, options.changes);
   loaded.recipe.model.merge_patch(options.changes);
-  loaded.model = models::make_model(loaded.recipe.model, loaded.recipe.frames);
+  loaded.model = build_model(loaded, !options.changes.empty());
   load_arrays(*loaded.model, file, options.averaged);
   if (options.averaged && holds_averages(file)) loaded.recipe.weights = "average";
   loaded.model->to(options.device);
   loaded.model->eval();
-  loaded.checksum = io::file_checksum(loaded.path);
   return loaded;
 }
 

@@ -48,7 +48,8 @@ struct LoadedModel {
 };
 
 // `path` is a model file, a checkpoint, a run folder, whose newest good checkpoint (or that of `step`) is taken, or an
-// exported folder, whose model.safetensors is. Error(usage) for a change that a trained model cannot take.
+// exported folder, whose model.safetensors is. Error(data) if it does not have the checksum that it says of itself, or that
+// the file beside it does (step-N.json, export.json). Error(usage) for a change that a trained model cannot take.
 LoadedModel load_model(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace convssm::run

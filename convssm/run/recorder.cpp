@@ -46,6 +46,12 @@ void Recorder::begin(int64_t first_step) {
 }
 
 void Recorder::progress(int64_t step, const std::string& note) {
+  if (!folder_.there()) {
+    fail(ErrorKind::io,
+         "the run folder {} (or its run.lock) was deleted, moved or replaced while step {} was trained: training ends, "
+         "because what it makes could not be found again",
+         folder_.path(), step);
+  }
   if (!progress_) {
     ProgressOptions drawing;
     drawing.start = step;
@@ -56,6 +62,7 @@ void Recorder::progress(int64_t step, const std::string& note) {
 
 bool Recorder::save(const train::Snapshot& snapshot) {
   const int64_t step = snapshot.step;
+  if (!folder_.there()) return false;  // and would be made again without config and lock
   try {
     std::vector<io::LazyArray> arrays = model_arrays(model_);
     arrays.insert(arrays.end(), snapshot.arrays.begin(), snapshot.arrays.end());
@@ -109,7 +116,7 @@ void Recorder::samples(int64_t step, const train::Validation& validation) {
 
 void Recorder::status(const std::string& state, int64_t step, double seconds, const std::string& note) {
   if (state != "running" && progress_) progress_->finish();
-  if (state == "running" && Clock::now() < next_status_) return;
+  if ((state == "running" && Clock::now() < next_status_) || !folder_.there()) return;
   const auto begin = Clock::now();
   nlohmann::json status = about_;
   status.update({{"state", state}, {"step", step}, {"seconds", seconds}, {"note", note}});

@@ -1,5 +1,6 @@
 // The observer of a run on disk: checkpoints, log.jsonl, TensorBoard, samples, status.json, and a progress line. A disk that
-// is full does not stop the training: what could not be written is missing, with a warning.
+// is full does not stop the training: what could not be written is missing, with a warning. A folder that is gone does: Error(io)
+// from progress().
 #pragma once
 
 #include <chrono>

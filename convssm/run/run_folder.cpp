@@ -3,17 +3,19 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/base/folder.h"
+#include "convssm/base/json.h"
+#include "convssm/base/read_file.h"
 #include "convssm/run/checkpoint.h"
 
 namespace convssm::run {
@@ -22,10 +24,15 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  const std::string text = try_read_file(path).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+// Of a line of the log; of what is none, later than any.
+int64_t step_of(const nlohmann::json& line) {
+  const auto step = line.is_object() ? line.find("step") : line.end();
+  if (step == line.end()) return line.is_object() ? 0 : INT64_MAX;
+  return step->is_number_integer() ? step->get<int64_t>() : INT64_MAX;
 }
 
 int take_lock(const std::string& path, const std::string& folder) {
@@ -46,10 +53,18 @@ int take_lock(const std::string& path, const std::string& folder) {
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   make_folder(path);
   lock_ = take_lock(this->path("run.lock"), path);
-  remove_leftovers(this->path("checkpoints"));
+  remove_temporary_files(path);
+  remove_halves(this->path("checkpoints"));
 }
 
 RunFolder::~RunFolder() { close(lock_); }
+
+bool RunFolder::there() const {
+  struct stat mine {
+  }, found{};
+  if (fstat(lock_, &mine) != 0 || stat(path("run.lock").c_str(), &found) != 0) return false;
+  return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino;
+}
 
 std::string RunFolder::path(const std::string& name) const { return name.empty() ? path_ : path_ + "/" + name; }
 
@@ -70,12 +85,12 @@ void RunFolder::log(const nlohmann::json& line) {
 }
 
 void RunFolder::forget_log_after(int64_t step) {
-  std::ifstream in(path("log.jsonl"));
-  if (!in) return;
+  if (!fs::exists(path("log.jsonl"))) return;
+  std::istringstream in(read_file(path("log.jsonl")));
   std::string kept;
   for (std::string line; std::getline(in, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_discarded() || !json.is_object() || json.value("step", int64_t{0}) > step) continue;
+    const auto json = try_parse_json(line);
+    if (!json || step_of(*json) > step) continue;
     kept += line + "\n";
   }
   replace_file(path("log.jsonl"), kept);

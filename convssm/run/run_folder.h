@@ -9,12 +9,16 @@ namespace convssm::run {
 
 class RunFolder {
  public:
-  // Makes the folder if needed and locks it for this process; the lock ends with the process, however it ends.
+  // Makes the folder if needed, locks it for this process and removes what killed processes left in it; the lock ends with
+  // the process, however it ends.
   // Error(usage) if another process holds it, Error(io) if the folder cannot be written.
   explicit RunFolder(const std::string& path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  // Whether it is still the folder that was locked: it may have been deleted or moved, and another be in its place.
+  bool there() const;
 
   std::string path(const std::string& name = "") const;  // of something inside
   bool has_checkpoints() const;

@@ -3,6 +3,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
 #include "convssm/io/yaml.h"
@@ -15,7 +16,7 @@ namespace {
 void check_ranges(const io::SafetensorsFile& file, const data::FrameFormat& now) {
   const auto found = file.metadata().find("frames");
   if (found == file.metadata().end()) return;
-  const auto before = data::FrameFormat::from_json(nlohmann::json::parse(found->second, nullptr, false));
+  const auto before = data::FrameFormat::from_json(parse_json(found->second, "the header of the checkpoint"));
   if (before.same_ranges(now)) return;
   fail(ErrorKind::data, "the run began with values from {} as [-1,1], now the data gives {}; set {}",
        before.range_text(), now.range_text(), before.range_options());

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "convssm/base/error.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/option_reader.h"
 
 namespace convssm::train {
@@ -29,16 +29,8 @@ void require(bool condition, const std::string& option, const char* expected, au
   if (!condition) fail(ErrorKind::usage, "[train] {} must be {}, got {}", option, expected, found);
 }
 
-// "12GiB" -> 12 * 2^30. Decimal units too, since that is how memory is sold.
-uint64_t parse_bytes(const std::string& text) {
-  constexpr std::pair<const char*, double> units[] = {
-      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-  char* rest = nullptr;
-  const double number = std::strtod(text.c_str(), &rest);
-  while (*rest == ' ') ++rest;
-  for (const auto& [unit, size] : units) {
-    if (std::string(rest) == unit && number > 0 && number * size < 0x1p62) return static_cast<uint64_t>(number * size);
-  }
+uint64_t bytes_of(const std::string& text) {
+  if (const auto bytes = parse_bytes(text)) return *bytes;
   fail(ErrorKind::usage, "[train] memory must be auto or a number with a unit such as 12GiB or 800MB, got '{}'", text);
 }
 
@@ -168,7 +160,7 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   return o;
 }
 
-uint64_t TrainOptions::memory_bytes() const { return memory == "auto" ? 0 : parse_bytes(memory); }
+uint64_t TrainOptions::memory_bytes() const { return memory == "auto" ? 0 : bytes_of(memory); }
 
 const PlayerOptions& TrainOptions::player(const std::string& player) const {
   const auto found = players.find(player);

@@ -103,5 +103,14 @@ TEST(Terminal, WidthFallsBackToColumnsThenEighty) {
   fclose(file);
 }
 
+TEST(Log, NamesDoNotSteerTheTerminal) {
+  ::testing::internal::CaptureStderr();
+  log_error("no such file: {}",
+            "a\x1b]0;title\x07\r\x7f\xc2\x9b"
+            "2J \xc3\x89.npy\tb\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "error: no such file: a\\x1b]0;title\\x07\\x0d\\x7f\\xc2\\x9b2J \xc3\x89.npy\tb\n\n");
+}
+
 }  // namespace
 }  // namespace convssm

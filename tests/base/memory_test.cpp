@@ -63,5 +63,14 @@ TEST(Memory, FormatBytes) {
   EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
 }
 
+TEST(Memory, SizesAreNumbersWithAUnit) {
+  EXPECT_EQ(parse_bytes("12GiB"), uint64_t{12} << 30);
+  EXPECT_EQ(parse_bytes("0.5 KiB"), 512u);
+  EXPECT_EQ(parse_bytes("800MB"), 800'000'000u);
+  for (const char* text : {"", "12", "GiB", "-1GiB", "0MB", "1 GiB more", "1e30TB", "nanGB"}) {
+    EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace convssm

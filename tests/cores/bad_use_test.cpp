@@ -25,7 +25,8 @@ TEST(BadUse, Options) {
   expect_error(make({.features = 32, .state_size = 7}), {"even", "7"});
   expect_error(make({.features = 32, .state_size = 8, .blocks = 3}), {"blocks", "3"});
   expect_error(make({.features = 32, .state_size = 8, .layers = 0}), {"layers", "0"});
-  expect_error(make({.features = 32, .state_size = 8, .kernel_b = 0}), {"kernels", "B 0"});
+  expect_error(make({.features = 32, .state_size = 8, .kernel_b = 0}), {"kernel_b", "1 to 1023", "got 0"});
+  expect_error(make({.features = 32, .state_size = 8, .kernel_b = 1000000001}), {"kernel_b", "got 1000000001"});
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0}), {"dt_min", "0"});
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0.2, .dt_max = 0.1}), {"dt_min", "0.2"});
   expect_error(make({.features = 24, .state_size = 8, .groups = 0}), {"groups", "24", "0"});
@@ -43,6 +44,12 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("convs5", {{"activation_block", "resnext"}}); }, {"resnet", "'resnext'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
   expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
+  for (const char* name : {"convs5", "s5", "convlstm", "convgru", "transformer", "performer"}) {
+    nlohmann::json deep = {{"features", 8}, {"layers", int64_t{1} << 31}};
+    if (name[0] == 't' || name[0] == 'p') deep["heads"] = 2;
+    if (std::string(name).ends_with("s5")) deep["state_size"] = 8;
+    expect_error([&] { make_core(name, deep); }, {"layers must be 1 to 1000", "2147483648"});
+  }
 }
 
 TEST(BadUse, Inputs) {

@@ -60,5 +60,23 @@ TEST(ArrayCache, AFailedLoadIsTriedAgain) {
   EXPECT_EQ(cache.whole("x", "a", 4, good).values<uint8_t>()[3], 4);
 }
 
+// A chunk alone cannot be compared with the checksum of the whole.
+TEST(ArrayCache, AChangedByteOfAStoredArrayIsFound) {
+  ScratchFolder folder;
+  std::vector<uint8_t> values(3'000'000, 7);
+  const std::vector<io::NamedArray> arrays{{"a", io::make_array({3'000'000}, values)}};
+  io::write_npz(folder.path("x.npz"), arrays);
+  ArrayCache good(0);
+  EXPECT_EQ(good.read(folder.path("x.npz"), "a", 5, 1).values<uint8_t>()[0], 7);
+  std::string bytes = read_text(folder.path("x.npz"));
+  bytes[2'000'000] ^= 1;
+  folder.write("x.npz", bytes);
+  ArrayCache cache(0);
+  for (int i = 0; i < 2; ++i) {
+    convssm::testing::expect_error([&] { cache.read(folder.path("x.npz"), "a", 5, 1); },
+                                   {"x.npz", "checksum", "damaged"});
+  }
+}
+
 }  // namespace
 }  // namespace convssm::data

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convssm/base/file_memory.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
@@ -99,6 +100,39 @@ TEST(Context, WhatDoesNotFitIsRefused) {
   refuse(kBytes, {.frames = 4}, {"has 3 frames, a context of 4"});
   refuse(kBytes, {.frames = -1}, {"positive"});
   refuse(kBytes, {.clip = 1}, {"holds 1 clips, number 1"});
+}
+
+TEST(Context, AVideoOfAGreyModelIsOneOfIts) {
+  const ScratchFolder scratch;
+  const data::FrameFormat grey{1, 16, 16}, colour{3, 16, 16};
+  const auto write = [&](const std::string& name, int64_t channels) {
+    const auto video = io::open_video(scratch.path(name), {2, 16, 16, channels, 10, 1});
+    for (const int value : {40, 200}) {
+      std::vector<uint8_t> frame(static_cast<size_t>(16 * 16 * channels), static_cast<uint8_t>(value));
+      if (channels == 3) frame[0] = 255, frame[1] = 0;
+      video->write(frame);
+    }
+    video->close_early();
+  };
+  write("grey.mp4", 1);
+  write("grey.gif", 1);
+  write("colour.gif", 3);
+  const at::Tensor back = read_context(scratch.path("grey.mp4"), grey, {}).clips.video;
+  EXPECT_EQ(back.sizes(), (std::vector<int64_t>{1, 2, 1, 16, 16}));
+  EXPECT_NEAR(back[0][1].mean().item<double>(), 200 / 127.5 - 1, 0.03);
+  EXPECT_EQ(read_context(scratch.path("grey.gif"), colour, {}).clips.video.sizes(),
+            (std::vector<int64_t>{1, 2, 3, 16, 16}));
+  expect_error([&] { read_context(scratch.path("colour.gif"), grey, {}); }, {"colour.gif", "in colour", "1 channel"});
+}
+
+TEST(Context, TakesNoMoreMemoryThanAFileMay) {
+  const ScratchFolder scratch;
+  io::write_npy(scratch.path("k.npy"), io::Array(io::DType::u8, {100, 6, 4, 1}));
+  set_file_memory_limit(5000);
+  expect_error([&] { read_context(scratch.path("k.npy"), kBytes, {}); },
+               {"k.npy", "--context-frames", "--file-memory"});
+  EXPECT_EQ(read_context(scratch.path("k.npy"), kBytes, {.frames = 50}).clips.frames(), 50);
+  set_file_memory_limit(default_file_memory);
 }
 
 }  // namespace

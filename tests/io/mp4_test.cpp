@@ -122,7 +122,7 @@ TEST(Mp4, DamagedFilesAreRefusedOrRead) {
   const auto survives = [](const std::string& bytes) {
     try {
       decode(bytes);
-    } catch (const FormatError&) {
+    } catch (const Error&) {
     }
   };
   for (size_t length = 0; length < good.size(); ++length) survives(good.substr(0, length));
@@ -137,6 +137,19 @@ TEST(Mp4, DamagedFilesAreRefusedOrRead) {
   }
   EXPECT_THROW(decode(good.substr(0, good.size() / 2)), FormatError);
   expect_error(ErrorKind::io, "No such file", [] { read_mp4("/nowhere/a.mp4"); });
+}
+
+// A decoder for viewers would fill the gap with what is near by.
+TEST(Mp4, DamagedFramesAreNotConcealed) {
+  std::vector<Frame> frames;
+  for (uint32_t t = 0; t < 6; ++t) frames.push_back(noise_frame(128 * 128, t));
+  const std::string good = write_mp4(frames, of_size(128, 128, 1));
+  ASSERT_GT(good.size(), 40000u);
+  for (size_t at = good.size() / 4; at + 3000 < good.size(); at += good.size() / 12) {
+    std::string bad = good;
+    bad.replace(at, 400, std::string(400, '\xff'));
+    EXPECT_THROW(decode(bad), FormatError) << "at byte " << at << " of " << good.size();
+  }
 }
 
 }  // namespace

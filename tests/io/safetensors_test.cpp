@@ -138,6 +138,33 @@ TEST(Safetensors, RefusesToWrite) {
   expect_error(ErrorKind::io, "cannot create", [] { write_safetensors("/nowhere/a", {}); });
 }
 
+// Every byte of a stamped file counts, those of the header too.
+TEST(Safetensors, AStampTellsOfEveryChange) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("a");
+  const std::vector<NamedArray> arrays = {{"x", sample(DType::f32, {3, 4})}, {"xxh64", sample(DType::u8, {5})}};
+  const Metadata metadata = {{"k", R"("xxh64":"0000000000000000")"}};
+  write_safetensors(path, arrays, metadata, Stamp::checksum);
+  const std::string good = read_text(path);
+  SafetensorsFile(path).verify();
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("k"), metadata.at("k"));
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    folder.write("a", bad);
+    try {
+      const SafetensorsFile file(path);
+      if (!file.metadata().contains("xxh64")) continue;  // the name itself was changed: a file without a stamp
+      file.verify();
+      ADD_FAILURE() << "byte " << i;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::data);
+    }
+  }
+  write_safetensors(path, arrays, metadata);
+  SafetensorsFile(path).verify();  // has none
+}
+
 // Beyond 2 GiB, without writing as much: the first tensor is a hole in the file.
 TEST(Safetensors, ReadsBeyondTwoGigabytes) {
   const ScratchFolder folder;

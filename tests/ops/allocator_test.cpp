@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "convssm/base/error.h"
 #include "convssm/base/poison.h"
 
 namespace convssm::ops {
@@ -80,6 +81,23 @@ TEST_F(AllocatorTest, KeptBlocksAndTheirEndsMayNotBeTouched) {
   EXPECT_DEATH(data[kLarge + 1] = 1, "use-after-poison");
 }
 #endif
+
+TEST_F(AllocatorTest, AThreadCanBeLimited) {
+  {
+    const AllocationLimit limit(uint64_t{8} << 20);
+    EXPECT_NO_THROW(at::empty({1 << 20}));
+    try {
+      at::empty({2 << 20});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("8.0 MiB"), std::string::npos) << error.what();
+    }
+    std::thread([] { EXPECT_NO_THROW(at::empty({4 << 20})); }).join();
+    const AllocationLimit inner(uint64_t{1} << 40);  // not more than what the outer one has left
+    EXPECT_THROW(at::empty({2 << 20}), Error);
+  }
+  EXPECT_NO_THROW(at::empty({4 << 20}));
+}
 
 TEST_F(AllocatorTest, ThreadsDoNotShareABlock) {
   std::vector<std::thread> threads;

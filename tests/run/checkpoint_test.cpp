@@ -2,6 +2,7 @@
 #include "convssm/run/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <torch/torch.h>
 
 #include <filesystem>
@@ -67,6 +68,33 @@ TEST(Checkpoint, PruningKeepsTheNewestAndTheRoundOnes) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-000010.safetensors"));
   prune_checkpoints(folder, 1, 0);
   EXPECT_EQ(checkpoint_steps(folder), (std::vector<int64_t>{100}));
+}
+
+TEST(Checkpoint, HalvesAreRemoved) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("c");
+  for (const int64_t step : {10, 20, 30}) write(folder, step);
+  std::filesystem::remove(folder + "/step-000010.json");  // a kill in the middle of pruning
+  set_aside_checkpoints_after(folder, 20);
+  remove_halves(folder);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/step-000010.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/step-000020.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/step-000030.safetensors"));  // .bad, for people to look at
+  std::filesystem::create_directory(folder + "/step-000040.json");
+  EXPECT_THROW(write(folder, 40), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/step-000040.safetensors"));
+}
+
+TEST(Checkpoint, WhatIsNoFileIsPassedOver) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("c");
+  write(folder, 10);
+  std::filesystem::create_directory(folder + "/step-000020.json");
+  ASSERT_EQ(mkfifo((folder + "/step-000030.json").c_str(), 0600), 0);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(find_checkpoint(folder).step, 10);
+  const std::string warning = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(warning.find("not a regular file"), std::string::npos) << warning;
 }
 
 TEST(ModelFile, ReadsBackTheSameModel) {
