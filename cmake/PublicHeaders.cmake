@@ -1,28 +1,37 @@
-# What is installed: the headers that a user's program includes, and those that they include. All others are the library's
-# own business. tests/package checks that the list is closed and names no header of a library that users need not have.
+# What is installed: the headers that a user's program includes, and those that they include. All others are the
+# library's own. tests/package checks that the list is closed and names no header of a library that users need not have.
 set(core_headers
-    base/error.h base/log.h base/nearest.h base/option_reader.h base/progress.h base/random.h base/registry.h base/stop_request.h base/threads.h
-    ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h ops/conv_algorithm.h ops/dense.h
-    ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h
-    ops/scan.h
-    ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h ssm/hippo.h ssm/initializers.h
-    nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/modules.h nn/recompute.h
-    nn/transformer_stack.h
-    cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h cores/layer_stack.h
-    cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h cores/state.h cores/token_core.h cores/transformer.h)
+    base/bounds.h base/error.h base/log.h base/nearest.h base/option_reader.h base/progress.h
+    base/random.h base/registry.h base/stop_request.h base/threads.h
+    ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
+    ops/conv_algorithm.h ops/dense.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
+    ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h ops/scan.h
+    ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
+    ssm/hippo.h ssm/initializers.h
+    nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/modules.h
+    nn/recompute.h nn/transformer_stack.h
+    cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h
+    cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
+    cores/state.h cores/token_core.h cores/transformer.h)
 
 set(convssm_headers
     base/atomic_file.h base/file_ending.h
-    io/array.h io/array_file.h io/array_stream.h io/gif.h io/idx.h io/mp4.h io/npy.h io/npz.h io/png.h io/safetensors.h
-    io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h io/video_writer.h io/yaml.h io/zip.h
-    data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h data/dataset.h data/folder.h data/frame_format.h data/inspect.h data/loader.h
-    data/moving_mnist.h data/pixels.h data/recording.h data/write_clips.h
-    metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h
-    metrics/ssim.h metrics/weights.h
-    models/clip_random.h models/flops.h models/forecaster.h models/model.h models/pixel/pixel_predictor.h models/registry.h
-    models/tokenizer.h
-    generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h generate/state_file.h
-    train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h train/options.h train/trainer.h train/validation.h
+    io/array.h io/array_file.h io/array_stream.h io/gif.h io/idx.h io/mp4.h io/npy.h io/npz.h io/png.h
+    io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
+    io/video_writer.h io/yaml.h io/zip.h
+    data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
+    data/dataset.h data/folder.h data/frame_format.h data/inspect.h data/loader.h data/moving_mnist.h
+    data/pixels.h data/recording.h data/write_clips.h
+    metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
+    metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
+    metrics/weights.h
+    models/clip_random.h models/flops.h models/forecaster.h models/model.h
+    models/pixel/pixel_predictor.h models/registry.h models/tokenizer.h
+    generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
+    generate/state_file.h
+    train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
+    train/options.h train/trainer.h train/validation.h
     evaluate/compare.h evaluate/evaluate.h evaluate/scores.h evaluate/timing_study.h
-    run/checkpoint.h run/config.h run/export.h run/model_file.h run/recorder.h run/run_folder.h run/training_run.h
+    run/checkpoint.h run/config.h run/export.h run/model_file.h run/recorder.h run/run_folder.h
+    run/training_run.h
     report/report.h)

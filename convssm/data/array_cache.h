@@ -1,5 +1,6 @@
-// Chunks of arrays in files, checked: before the first chunk of an array its checksum is compared, where it has one. Arrays that can only be read whole (compressed ones) are kept for a while, the most recently
-// used ones up to a limit of memory, so that the many clips of one file do not each unpack it again.
+// Chunks of arrays in files, checked: before the first chunk of an array its checksum is compared, where it has one.
+// Arrays that can only be read whole (compressed ones) are kept for a while, the most recently used ones up to a limit of
+// memory, so that the many clips of one file do not each unpack it again.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class ArrayCache {
  public:
   explicit ArrayCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum. Called from several threads at once; an array that two of
-  // them want is unpacked once.
+  // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum. Called
+  // from several threads at once; an array that two of them want is unpacked once.
   io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count);
 
   // A whole array of `bytes` bytes, which `load` reads unless it is kept.
