@@ -17,7 +17,7 @@ if [[ -z "$python" ]]; then
   fi
 fi
 python=$(realpath -s "$python")
-jobs=$(awk -v cpus="$(nproc)" '/^MemAvailable/ {n = int($2 / 3145728); print n < 1 ? 1 : n > cpus ? cpus : n}' /proc/meminfo)
+jobs=$(awk -v cpus="$(nproc)" '/^MemAvailable/ {n = int($2 / 3145728); print (n < 1 ? 1 : n > cpus ? cpus : n)}' /proc/meminfo)
 
 tools/setup.sh
 say "a Python without torch, and a wheel that is too old, are refused"
@@ -33,8 +33,8 @@ refused() { # NAME, what its Python says of torch, the words that must come
   text=$(tr -s ' \n' ' ' <<<"$text")
   grep -oE "$3" <<<"$text" || { echo "$text" >&2; exit 1; }
 }
-refused absent 'exit 1' "CONVSSM_TORCH=wheel, but [^.]*has no torch[^)]*\)"
-refused old "echo '2.6.0;/somewhere/torch'" 'torch >= 2.7 is needed, found 2.6.0[^.]*'
+refused absent 'exit 1' 'CONVSSM_TORCH=wheel, but .* has no torch[^)]*[)][^:]*: cmake [^ ]* wheel [^ ]*'
+refused old "echo '2.6.0;/somewhere/torch'" 'torch >= 2.7 is needed, found 2.6.0[^.]*[.][^)]*[)]'
 
 say "build"
 cmake --preset wheel -DCONVSSM_PYTHON="$python" -DCONVSSM_WERROR=ON | grep "libtorch"
