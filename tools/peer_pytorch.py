@@ -1,7 +1,7 @@
 """ConvS5 as a PyTorch user writes it, after the listing of the paper: encoder, ConvS5 layers, decoder. It is what
 `convssm bench --only peer` measures against, which holds the text of this file:
 
-    python3 -c peer_pytorch.py MODEL.safetensors threads frames
+    python3 -c peer_pytorch.py MODEL.safetensors threads frames [best|eager|compiled]
 
 MODEL is a file of that command: a model with `bench.video` [1,T,C,H,W], the loss, the norm of its gradients and the
 next frame as convssm computes them. It prints its version and the choices it made, then does what it is told, a word a
@@ -9,16 +9,21 @@ line: check, train, generate (that many frames). An answer is "done" and numbers
 generate the seconds of each frame.
 
 What is here is what one can expect of a user who cares: one convolution for all frames in training, the complex kernels
-of B and C as single real convolutions, parameters folded once for generation, no gradients there, denormals flushed. The
-faster memory format and the faster algorithm for the recurrence (a loop over frames, a parallel scan) are found once
-by measuring, for training and for generation."""
+of B and C as single real convolutions, parameters folded once for generation, no gradients there, denormals flushed.
+Eager or compiled (torch.compile, where the version has it), the memory format and the algorithm for the recurrence (a
+loop over frames, a parallel scan; in complex or in real numbers, since the compiler makes no code for complex ones) are
+found once by measuring, for training and for generation. What is tried and passed over is told on stderr."""
 
 import json
+import os
 import struct
 import sys
 import time
 
 import numpy as np
+
+os.environ.setdefault("TORCHINDUCTOR_FREEZING", "1")  # compiled generation has its parameters as constants
+
 import torch
 import torch.nn.functional as F
 
@@ -37,45 +42,62 @@ def read_safetensors(path):
     return tensors, metadata
 
 
-def scan_loop(a, b, x0):
-    """x_k = a x_{k-1} + b_k, frame after frame: a [P,1,1], b [L,B,P,H,W] complex."""
+def times_add(a, x, b):
+    """b + a x, a = (complex [P,1,1],) or, where x and b [N,2P,H,W] are real parts and imaginary parts, (re, turn) with
+    the imaginary part of a as turn = -im, im."""
+    if len(a) == 1:
+        return torch.addcmul(b, a[0], x)
+    swapped = x.unflatten(1, (2, -1)).flip(1).flatten(1, 2)
+    return torch.addcmul(torch.addcmul(b, a[0], x), a[1], swapped)
+
+
+def square(a):
+    return (a[0] * a[0],) if len(a) == 1 else (a[0] * a[0] - a[1] * a[1], 2 * a[0] * a[1])
+
+
+def scan_loop(a, b, x0, batch):
+    """x_k = a x_{k-1} + b_k, frame after frame: b [L*B,P,H,W] complex or [L*B,2P,H,W] real."""
     x, xs = x0, []
-    for bk in b.unbind(0):
-        x = bk if x is None else torch.addcmul(bk, a, x)
+    for bk in b.split(batch):
+        x = bk if x is None else times_add(a, x, bk)
         xs.append(x)
-    return torch.stack(xs)
+    return torch.cat(xs) if len(xs) > 1 else x
 
 
-def scan_parallel(a, b, x0):
+def scan_parallel(a, b, x0, batch):
     """The same in log2(L) rounds over all frames: the powers of a are the same for every frame."""
     if x0 is not None:
-        b = torch.cat([b[:1] + a * x0, b[1:]])
-    step = 1
+        b = torch.cat([times_add(a, x0, b[:batch]), b[batch:]])
+    step = batch
     while step < b.shape[0]:
-        b = torch.cat([b[:step], torch.addcmul(b[step:], a, b[:-step])])
-        a, step = a * a, 2 * step
+        b = torch.cat([b[:step], times_add(a, b[:-step], b[step:])])
+        a, step = square(a), 2 * step
     return b
 
 
-class Peer:
-    """The pixel predictor with a ConvS5 core, with the parameters of a file."""
+FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+SCANS = {"a loop over frames": (scan_loop, False), "a parallel scan": (scan_parallel, False),
+         "a real loop over frames": (scan_loop, True), "a real parallel scan": (scan_parallel, True)}
 
-    def __init__(self, path):
+
+class Peer:
+    """The pixel predictor with a ConvS5 core, with the parameters of a file, in one of its modes."""
+
+    def __init__(self, path, mode, memory_format, scan):
         tensors, metadata = read_safetensors(path)
         self.options = json.loads(metadata["model"])
-        self.p = {k[6:]: v.requires_grad_(True) for k, v in tensors.items() if k.startswith("model.")}
+        self.format = FORMATS[memory_format]
+        self.scan, self.real = SCANS[scan]
+        self.p = {k[6:]: torch.nn.Parameter(v.contiguous(memory_format=self.format) if v.dim() == 4 else v)
+                  for k, v in tensors.items() if k.startswith("model.")}
         self.bench = {k[6:]: v for k, v in tensors.items() if k.startswith("bench.")}
         self.core = self.options["core"]
         self.weight = self.options.get("loss_weight", 0.5)
-        self.scan = scan_loop
-        self.format = torch.contiguous_format
-        self.folded = None
-
-    def use(self, memory_format, scan):
-        self.format, self.scan, self.folded = memory_format, scan, None
-        for value in self.p.values():
-            if value.dim() == 4:
-                value.data = value.data.contiguous(memory_format=memory_format)
+        self.folded = None  # the kernels, for generation
+        self.loss_of, self.run_frame = self.loss, self.run
+        if mode == "compiled":
+            self.loss_of = torch.compile(self.loss, fullgraph=True, dynamic=False)
+            self.run_frame = torch.compile(self.run, fullgraph=True, dynamic=False)
 
     # The parts of a frame.
 
@@ -129,47 +151,53 @@ class Peer:
     # The core.
 
     def kernels(self, i):
-        """A_bar [P,1,1] complex, B_bar [2P,U,k,k] and C [U,2P,k,k] real, from the parameters of a layer."""
+        """A_bar as times_add wants it, B_bar [2P,U,k,k] and C [U,2P,k,k] real, from the parameters of a layer."""
         name = f"core.core.layers.{i}.ssm."
         re, im = self.p[name + "Lambda_re"].double(), self.p[name + "Lambda_im"].double()
         if self.core.get("clip_eigs", True):
             re = re.clamp(max=-1e-4)
-        lam, delta = torch.complex(re, im), self.p[name + "log_step"].double().exp().squeeze(-1)
-        a = torch.exp(lam * delta)
-        gamma = ((a - 1) / lam).to(torch.complex64)
+        delta = self.p[name + "log_step"].double().exp().squeeze(-1)
+        size, angle = (re * delta).exp(), im * delta
+        ar, ai = size * angle.cos(), size * angle.sin()
+        norm = re * re + im * im
+        gr, gi = ((ar - 1) * re + ai * im) / norm, (ai * re - (ar - 1) * im) / norm  # (a - 1) / lambda
+        gr, gi = gr.float().view(-1, 1, 1, 1), gi.float().view(-1, 1, 1, 1)
         b, c = self.p[name + "B"], self.p[name + "C"]
-        states, kernel = b.shape[0], c.shape[0]
         k = self.core.get("kernel_b", 3)
-        b = torch.view_as_complex(b).view(states, -1, k, k) * gamma.view(-1, 1, 1, 1)
+        br, bi = b.view(b.shape[0], -1, k, k, 2).unbind(-1)
+        b = torch.cat([br * gr - bi * gi, br * gi + bi * gr]).contiguous(memory_format=self.format)
         c = c.permute(4, 3, 2, 0, 1)
-        b = torch.cat([b.real, b.imag]).contiguous(memory_format=self.format)
         c = torch.cat([2 * c[0], -2 * c[1]], 1).contiguous(memory_format=self.format)
-        return a.to(torch.complex64).view(-1, 1, 1), b, c, kernel
+        ar, ai = ar.float().view(-1, 1, 1), ai.float().view(-1, 1, 1)
+        return (torch.cat([ar, ar]), torch.cat([-ai, ai])) if self.real else (torch.complex(ar, ai),), b, c
 
-    def layer(self, i, u, length, x0, kernels):
-        """u [L*B,U,H,W] -> the same, and the last state [B,P,H,W] complex."""
-        a, b, c, kernel = kernels
-        bu = F.conv2d(u, b, padding=b.shape[-1] // 2)
-        states = bu.shape[1] // 2
-        z = torch.complex(bu[:, :states], bu[:, states:]).unflatten(0, (length, -1))
-        xs = self.scan(a, z, x0)
-        flat = xs.flatten(0, 1)
-        x = torch.cat([flat.real, flat.imag], 1).contiguous(memory_format=self.format)
-        y = F.conv2d(x, c, padding=kernel // 2)
+    def recur(self, a, bu, x0, batch):
+        """The states [L*B,2P,H,W] of all frames: the real parts, then the imaginary parts."""
+        if self.real:
+            return self.scan(a, bu, x0, batch)
+        z, x0 = (None if v is None else torch.complex(*v.chunk(2, 1)) for v in (bu, x0))
+        x = self.scan(a, z, x0, batch)
+        return torch.cat([x.real, x.imag], 1).contiguous(memory_format=self.format)
+
+    def layer(self, i, u, batch, x0, kernels):
+        """u [L*B,U,H,W] -> the same, and the last state [B,2P,H,W]."""
+        a, b, c = kernels
+        x = self.recur(a, F.conv2d(u, b, padding=b.shape[-1] // 2), x0, batch)
+        y = F.conv2d(x, c, padding=c.shape[-1] // 2)
         name, groups = f"core.core.layers.{i}.", self.core.get("groups", 32)
         h = self.conv(self.gelu(self.group_norm(y, name + "block.norm1", groups)), name + "block.conv1")
         h = self.conv(self.gelu(self.group_norm(h, name + "block.norm2", groups)), name + "block.conv2")
-        return self.layer_norm(u + self.gelu(y + h), name + "norm"), xs[-1]
+        return self.layer_norm(u + self.gelu(y + h), name + "norm"), x[-batch:]
 
     @staticmethod
     def gelu(x):
         return F.gelu(x, approximate="tanh")
 
-    def run(self, frames, length, states, kernels):
+    def run(self, frames, batch, states, kernels):
         """frames [L*B,C,H,W] -> predictions of the frames after them, and the states."""
         h, after = self.encode(frames), []
         for i, kernel in enumerate(kernels):
-            h, x = self.layer(i, h, length, states[i], kernel)
+            h, x = self.layer(i, h, batch, states[i], kernel)
             after.append(x)
         return self.decode(h), after
 
@@ -180,23 +208,26 @@ class Peer:
 
     def loss(self, video):
         """Teacher forced, video [B,T,C,H,W]."""
-        length = video.shape[1] - 1
         inputs = video[:, :-1].transpose(0, 1).flatten(0, 1)
         targets = video[:, 1:].transpose(0, 1).flatten(0, 1)
         kernels = [self.kernels(i) for i in self.layers()]
-        prediction, _ = self.run(inputs, length, [None for _ in self.layers()], kernels)
+        prediction, _ = self.run(inputs, video.shape[0], [None for _ in self.layers()], kernels)
         difference = prediction - targets
         row = video.shape[2] * video.shape[4]
         l2, l1 = (difference * difference).mean() * row, difference.abs().mean() * row
         return self.weight * l2 + (1 - self.weight) * l1
 
     def make_optimizer(self):
-        self.adam = torch.optim.AdamW(list(self.p.values()), lr=0.0, betas=(0.9, 0.95), weight_decay=1e-5)
+        options = dict(lr=0.0, betas=(0.9, 0.95), weight_decay=1e-5)
+        try:
+            self.adam = torch.optim.AdamW(self.p.values(), fused=True, **options)
+        except (TypeError, RuntimeError):  # a version without it
+            self.adam = torch.optim.AdamW(self.p.values(), **options)
 
     def train_step(self):
         """One step with a learning rate of zero, so that every step does the same work."""
         self.adam.zero_grad(set_to_none=True)
-        loss = self.loss(self.bench["video"])
+        loss = self.loss_of(self.bench["video"])
         loss.backward()
         self.adam.step()
         return loss
@@ -204,27 +235,35 @@ class Peer:
     @torch.no_grad()
     def start(self):
         """The folded parameters, and the state after all frames but the last."""
-        self.folded = [self.kernels(i) for i in self.layers()]
+        def constant(v):  # freezing wants a Parameter
+            return torch.nn.Parameter(v, requires_grad=False)
+
+        if self.folded is None:
+            kernels = map(self.kernels, self.layers())
+            self.folded = [(tuple(map(constant, a)), constant(b), constant(c)) for a, b, c in kernels]
         video = self.bench["video"][:1]
-        known = video[0, :-1]
         none = [None for _ in self.layers()]
-        _, self.states = self.run(known, known.shape[0], none, self.folded)
+        _, self.states = self.run(video[0, :-1], 1, none, self.folded)
         self.frame = video[:, -1]
 
     @torch.no_grad()
     def next(self):
-        frame, self.states = self.run(self.frame, 1, self.states, self.folded)
+        frame, self.states = self.run_frame(self.frame, 1, self.states, self.folded)
         self.frame = frame.clamp(-1, 1)
         return self.frame
 
-    def check(self):
-        """The largest difference of the next frame, those of the loss and of the norm of the gradients, as parts."""
+    def loss_and_norm(self):
         loss = self.train_step()
-        norm = torch.sqrt(sum((v.grad.double() ** 2).sum() for v in self.p.values() if v.grad is not None))
-        self.start()
-        frame = (self.next() - self.bench["frame"]).abs().max()
-        ours = self.bench["loss"].item(), self.bench["gradient_norm"].item()
-        return [frame.item(), abs(loss.item() / ours[0] - 1), abs(norm.item() / ours[1] - 1)]
+        return loss, torch.sqrt(sum((v.grad.double() ** 2).sum() for v in self.p.values() if v.grad is not None))
+
+
+def check(trainer, generator):
+    """The largest difference of the next frame, those of the loss and of the norm of the gradients, as parts."""
+    loss, norm = trainer.loss_and_norm()
+    generator.start()
+    frame = (generator.next() - generator.bench["frame"]).abs().max()
+    ours = trainer.bench["loss"].item(), trainer.bench["gradient_norm"].item()
+    return [frame.item(), abs(loss.item() / ours[0] - 1), abs(norm.item() / ours[1] - 1)]
 
 
 def seconds(action):
@@ -233,51 +272,73 @@ def seconds(action):
     return time.perf_counter() - begin
 
 
-FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
-SCANS = {"a loop over frames": scan_loop, "a parallel scan": scan_parallel}
+def note(text):
+    print(f"peer_pytorch.py: {text}", file=sys.stderr)
 
 
-def quickest(choices, prepare, action):
-    """The choice with the least time of the action, after one run to warm up."""
-    def best(choice):
-        prepare(choice)
+def attempt(path, work, choice):
+    """(seconds, choice, peer): the least time of the work after a run that warms up, infinite where it fails."""
+    name = f"{work}: {', '.join(choice)}"
+    try:
+        peer = Peer(path, *choice)
+        action = peer.train_step if work == "training" else peer.next
+        peer.make_optimizer() if work == "training" else peer.start()
+        first = seconds(action)  # compiles
         repeats = 5 if seconds(action) < 0.5 else 2
-        return min(seconds(action) for _ in range(repeats))
-
-    chosen = min(choices, key=best)
-    prepare(chosen)
-    return chosen
-
-
-def choose_training(peer):
-    """The memory format by whole steps, then the recurrence by whole steps."""
-    name = quickest(FORMATS, lambda f: peer.use(FORMATS[f], scan_loop), peer.train_step)
-    scan = quickest(SCANS, lambda s: peer.use(FORMATS[name], SCANS[s]), peer.train_step)
-    return f"{name}, {scan}"
+        least = min(seconds(action) for _ in range(repeats))
+    except Exception as error:  # whatever a compiler may throw
+        if choice[0] == "eager":
+            raise
+        note(f"{name}: passed over, it failed: {str(error).strip().splitlines()[0]}")
+        return float("inf"), choice, None
+    note(f"{name}: {1000 * least:.2f} ms, the first {first:.1f} s")
+    return least, choice, peer
 
 
-def choose_generation(peer):
-    def prepare(name):
-        peer.use(FORMATS[name], scan_loop)
-        peer.start()
+def choose(path, work, modes):
+    """The quickest peer: of each mode the memory format with the first recurrence, then the recurrence."""
+    best = float("inf"), None, None
+    for mode in modes:
+        scans = [s for s in SCANS if work == "training" or SCANS[s][0] is scan_loop]  # the same for a single frame
+        if mode == "compiled":
+            scans.reverse()  # the real ones first: the compiler leaves complex numbers to eager kernels
+        found = min((attempt(path, work, (mode, f, scans[0])) for f in FORMATS), key=lambda c: c[0])
+        for scan in scans[1:]:
+            found = min(found, attempt(path, work, (mode, found[1][1], scan)), key=lambda c: c[0])
+        slower = max(best, found, key=lambda c: c[0])
+        best = min(best, found, key=lambda c: c[0])
+        if slower[2] is not None:
+            note(f"{work}: {slower[1][0]} is passed over, it is slower than {best[1][0]}")
+    if best[2] is None:
+        sys.exit(f"peer_pytorch.py: no mode for {work}")
+    return best[2], ", ".join(best[1])
 
-    return quickest(FORMATS, prepare, peer.next)
+
+def available(modes):
+    """The modes of the argument that this version has."""
+    if modes not in ("best", "eager", "compiled"):
+        sys.exit(f"peer_pytorch.py: expected best, eager or compiled, got '{modes}'")
+    if modes != "eager" and not hasattr(torch, "compile"):
+        if modes == "compiled":
+            sys.exit(f"peer_pytorch.py: PyTorch {torch.__version__} has no torch.compile")
+        note(f"PyTorch {torch.__version__} has no torch.compile: eager alone")
+        modes = "eager"
+    return ["eager", "compiled"] if modes == "best" else [modes]
 
 
 def main():
     path, threads, frames = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
-    trainer, generator = Peer(path), Peer(path)
-    trainer.make_optimizer()
-    training = choose_training(trainer)
-    generation = choose_generation(generator)
+    modes = available(sys.argv[4] if len(sys.argv) > 4 else "best")
+    trainer, training = choose(path, "training", modes)
+    generator, generation = choose(path, "generation", modes)
     generator.start()
     print(f"PyTorch {torch.__version__} (training: {training}; generation: {generation})")
     for line in sys.stdin:
         word, numbers = line.strip(), []
         if word == "check":
-            numbers = trainer.check()
+            numbers = check(trainer, generator)
         elif word == "train":
             trainer.train_step()
         elif word == "generate":
