@@ -1,7 +1,7 @@
 // The weights are written last but for the description, so an export that was stopped is seen to be one.
 #include "convssm/run/export.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +13,10 @@
 #include "convssm/base/folder.h"
 #include "convssm/base/read_file.h"
 #include "convssm/base/version.h"
-#include "convssm/data/write_clips.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/tensor.h"
 #include "convssm/io/yaml.h"
 #include "convssm/run/config.h"
 #include "convssm/run/model_file.h"
@@ -26,9 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "export.json", "log.jsonl",
-                                  "status.json",       "metrics.json", "context.npy"};
-constexpr int64_t kContext = 25;  // frames, if the config does not say
+constexpr const char* kFiles[] = {"model.safetensors", "config.yaml", "export.json", "log.jsonl",  "status.json",
+                                  "metrics.json",      "context.npy", "context.npz", "actions.npy"};
+constexpr int64_t kContext = 25;  // frames, if the config does not say; of actions to come
 
 void check_room(const ExportOptions& o) {
   for (const char* name : kFiles) {
@@ -133,19 +134,34 @@ class Exporter {
     try {
       const Config config = Config::from_json(loaded_.recipe.config);
       const auto dataset = make_dataset(config);
-      const data::FrameFormat format = dataset->format();
-      if (!dataset->actions().none() || !format.is_8_bit()) {
-        result_.notes.push_back("no context.npy: it is for clips of bytes without actions");
-        return;
-      }
       const json asked = config.evaluate.value("context", json(kContext));
-      const int64_t frames =
-          std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, dataset->longest(data::Split::test));
-      io::write_npy(path("context.npy"), data::to_bytes(dataset->clip(data::Split::test, 0, frames).video[0]));
-      done("context.npy");
+      const int64_t longest = dataset->longest(data::Split::test);
+      const int64_t frames = std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, longest);
+      const bool steered = !dataset->actions().none();
+      const int64_t coming = steered ? std::min(kContext, longest - frames) : 0;
+      const data::Clips clip = dataset->clip(data::Split::test, 0, frames + coming);
+      const io::Array video = io::to_array(data::in_units(clip.video[0].slice(0, 0, frames), dataset->format()));
+      if (steered) {
+        const json key = config.data.value("actions_key", json(""));
+        write_steered(video, clip.actions[0], frames, key.is_string() && key != "" ? plain(key) : "actions");
+      } else {
+        io::write_npy(path("context.npy"), video);
+        done("context.npy");
+      }
     } catch (const Error& error) {
-      result_.notes.push_back(fmt::format("no context.npy, the data of the run is not at hand: {}", error.what()));
+      result_.notes.push_back(fmt::format("no context, the data of the run is not at hand: {}", error.what()));
     }
+  }
+
+  // Actions [T] or [T,A]: those of the context beside it, those of the frames after it in a file of their own.
+  void write_steered(const io::Array& video, const at::Tensor& actions, int64_t frames, const std::string& key) {
+    const std::vector<io::NamedArray> arrays{{"data", video}, {key, io::to_array(actions.slice(0, 0, frames))}};
+    io::write_npz(path("context.npz"), arrays, true);
+    done("context.npz");
+    if (actions.size(0) == frames)
+      return result_.notes.push_back("no actions.npy: the test clip ends with the context");
+    io::write_npy(path("actions.npy"), io::to_array(actions.slice(0, frames)));
+    done("actions.npy");
   }
 
   json about() const {

@@ -1,6 +1,7 @@
 // A run as a small folder of its own, to keep or to give away: weights without the state of the optimizer, and what is
 // known about them.
 //   model.safetensors  config.yaml  export.json  log.jsonl  status.json  metrics.json  context.npy
+// Of a model that takes actions the context is context.npz, with those of its frames; actions.npy has those after them.
 // It names no place of this machine: absolute paths of the config's data become names of files.
 #pragma once
 
@@ -21,7 +22,7 @@ struct Exported {
   std::vector<std::string> notes;  // what is missing, and what to do about it
 };
 
-// Error(usage) if `out` holds an export already. `context.npy`, the first frames of the first test clip, needs the data of
+// Error(usage) if `out` holds an export already. The context, the first frames of the first test clip, needs the data of
 // the run; without it there is a note.
 Exported export_run(const ExportOptions& options);
 
