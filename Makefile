@@ -12,7 +12,7 @@ JOBS := $(shell free_jobs=$$(awk '/^MemAvailable/ {print int($$2 / 2097152)}' /p
 SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null || \
             find convssm bench tests examples fuzz -name '*.h' -o -name '*.cpp')
 
-.PHONY: all build setup test demo bench performance results shared asan tsan fuzz format check-format tidy install clean help
+.PHONY: all build setup test demo bench performance results shared asan tsan fuzz torture format check-format tidy install clean help
 .DEFAULT_GOAL := build
 
 all: build
@@ -69,6 +69,9 @@ fuzz: ## fuzz each file reader for SECONDS (default 600)
 	cmake --preset fuzz
 	cmake --build --preset fuzz -j $(JOBS)
 	tools/fuzz.sh build/fuzz $(SECONDS)
+
+torture: build ## faults and damaged files against the program for SECONDS (default 600); SEED=n: the same again
+	$(PYTHON) tools/torture --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(TRIAL),--trial $(TRIAL))
 
 format: ## lay out the code
 	clang-format -i $(SOURCES)

@@ -13,6 +13,7 @@
 #include "convssm/base/stop_request.h"
 #include "convssm/cli/device_option.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/generate_start.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
@@ -30,8 +31,11 @@ void check(const GenerateCommand& c) {
     if (!ok) fail(ErrorKind::usage, "{}", text);
   };
   require(c.context.empty() != c.state.empty(), "give either --context (a recording) or --state (a saved state)");
+  require(c.observe.empty() || !c.state.empty(), "--observe goes with --state; --context takes in true frames itself");
   require(!c.out.empty() || !c.save_state.empty(), "give --out FILE.{npy,npz,gif,mp4,png} or --save-state FILE");
-  require(c.frames > 0, "--frames must be positive");
+  require(c.frames >= -1, "--frames must be positive, or 0 to take in frames alone");
+  require(c.frames != 0 || (c.out.empty() && !c.save_state.empty()),
+          "--frames 0 makes no frames: it goes with --save-state and without --out");
   require(c.reading.clip >= -1, "--clip must be 0 or more");
   require(c.fps > 0, "--fps must be positive");
   require(c.batch >= 0, "--batch must be positive");
@@ -47,57 +51,10 @@ void check(const GenerateCommand& c) {
   }
 }
 
-// What forecasts go on from: a saved state, or recordings and the actions after them. A row is one future: sample j of
-// clip i is row i * samples + j.
-struct Start {
-  models::State state;
-  data::Clips context;  // the first frames of every row
-  at::Tensor actions;   // [rows,frames] or [rows,frames,A] of the future
-  models::Seeds seeds;
-  int64_t clips = 1, rows = 1;
-};
-
-// What the file does not say of the future is the masked action.
-void take_actions(Start& start, const at::Tensor& all, const GenerateCommand& c) {
-  if (!all.defined()) return;
-  const int64_t K = start.context.frames(), known = std::min(all.size(1), K + c.frames);
-  std::vector<int64_t> shape = all.sizes().vec();
-  shape[1] = K + c.frames;
-  at::Tensor padded = data::masked_like(at::empty(shape, all.options()));
-  padded.slice(1, 0, known).copy_(all.slice(1, 0, known));
-  padded = padded.repeat_interleave(c.samples, 0);
-  start.context.actions = padded.slice(1, 0, K);
-  start.actions = padded.slice(1, K);
-}
-
-Start make_start(const GenerateCommand& c, const run::LoadedModel& loaded) {
-  Start start;
-  models::Forecaster& forecaster = models::forecaster_of(*loaded.model);
-  if (!c.state.empty()) {
-    start.state = generate::load_state(c.state, {loaded.checksum, loaded.recipe.weights});
-    start.clips = start.rows = forecaster.clips_in(start.state);
-    return start;
-  }
-  generate::Context context = generate::read_context(c.context, loaded.recipe.frames, c.reading);
-  log_info("context: {}", context.description);
-  if (c.samples > 1 && !forecaster.draws()) {
-    log_warning("this model draws no random numbers: the {} futures of a clip will be equal", c.samples);
-  }
-  start.clips = context.clips.batch();
-  start.rows = start.clips * c.samples;
-  start.context = data::repeat_rows(context.clips, c.samples);
-  take_actions(start, context.actions, c);
-  const int64_t first = std::max<int64_t>(c.reading.clip, 0);
-  for (int64_t row = 0; row < start.rows; ++row) {
-    start.seeds.push_back(generate::future_seed(c.seed, first + row / c.samples, row % c.samples));
-  }
-  return start;
-}
-
 at::Tensor rows_of(const at::Tensor& x, int64_t begin, int64_t end) { return x.defined() ? x.slice(0, begin, end) : x; }
 
 // future.npy; future-3.npy of several clips or samples; future-3-0.npy of several samples of several clips.
-std::string result_path(const GenerateCommand& c, const Start& start, int64_t row) {
+std::string result_path(const GenerateCommand& c, const ForecastStart& start, int64_t row) {
   std::string path = c.out;
   if (start.clips > 1) path = generate::numbered_path(path, row / c.samples);
   if (c.samples > 1) path = generate::numbered_path(path, row % c.samples);
@@ -105,31 +62,40 @@ std::string result_path(const GenerateCommand& c, const Start& start, int64_t ro
 }
 
 // Before the first frame of the first clip.
-void check_results_are_new(const GenerateCommand& c, const Start& start) {
+void check_results_are_new(const GenerateCommand& c, const ForecastStart& start) {
   for (int64_t i = 0; i < start.rows && !c.force && !c.out.empty(); ++i) {
     const std::string path = result_path(c, start, i);
     if (std::filesystem::exists(path)) fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
   }
 }
 
+generate::SinkOptions sink_options(const GenerateCommand& c, const ForecastStart& start,
+                                   const data::FrameFormat& format) {
+  const int64_t before = c.with_context ? start.context.frames() : 0;
+  return {before + start.frames, c.fps, c.scale > 0 ? c.scale : data::friendly_scale(format.width), start.layout};
+}
+
+void tell_result(const GenerateCommand& c, const ForecastStart& start, const data::FrameFormat& format,
+                 int64_t frames) {
+  const std::string path = result_path(c, start, 0);
+  const std::string array = generate::array_text(path, format, sink_options(c, start, format));
+  log_info("{} frames: {}{}{}", frames, path, start.rows == 1 ? "" : " ...", array.empty() ? "" : ", " + array);
+}
+
 // Rows [begin,end), side by side.
 class Group {
  public:
-  Group(const GenerateCommand& c, const Start& start, int64_t begin, int64_t end)
+  Group(const GenerateCommand& c, const ForecastStart& start, int64_t begin, int64_t end)
       : command_(c), start_(start), begin_(begin), end_(end) {}
 
   generate::GenerateResult run(models::Model& model, const data::FrameFormat& format,
                                const std::function<bool(int64_t)>& progress) const {
     const GenerateCommand& c = command_;
     generate::Predictor predictor(model, {end_ - begin_, generate::parse_precision(c.precision), c.engine != "eager"});
-    if (!c.state.empty()) {
-      predictor.start(start_.state);
-    } else {
-      predictor.start(data::rows_of(start_.context, begin_, end_),
-                      models::Seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_));
-    }
+    take_in(predictor);
+    if (start_.frames == 0) return {predictor.state()};
     const Sinks sinks = c.out.empty() ? Sinks() : open_sinks(format);
-    auto result = generate::generate(predictor, rows_of(start_.actions, begin_, end_), c.frames, sinks, progress);
+    auto result = generate::generate(predictor, rows_of(start_.actions, begin_, end_), start_.frames, sinks, progress);
     if (result.frames > 0) {
       for (const auto& sink : sinks) sink->close();
     }
@@ -137,20 +103,31 @@ class Group {
   }
 
  private:
+  void take_in(generate::Predictor& predictor) const {
+    if (command_.state.empty()) {
+      return predictor.start(data::rows_of(start_.context, begin_, end_),
+                             models::Seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_));
+    }
+    predictor.start(start_.state);
+    const data::Clips& seen = start_.observed;
+    for (int64_t k = 0; k < seen.frames(); ++k) {
+      predictor.observe(seen.video.select(1, k), seen.actions.defined() ? seen.actions.select(1, k) : seen.actions);
+    }
+  }
+
   Sinks open_sinks(const data::FrameFormat& format) const {
     const GenerateCommand& c = command_;
     const int64_t before = c.with_context ? start_.context.frames() : 0;
-    const int64_t scale = c.scale > 0 ? c.scale : data::friendly_scale(format.width);
     Sinks sinks;
     for (int64_t i = begin_; i < end_; ++i) {
-      sinks.push_back(generate::open_sink(result_path(c, start_, i), format, {before + c.frames, c.fps, scale}));
+      sinks.push_back(generate::open_sink(result_path(c, start_, i), format, sink_options(c, start_, format)));
       for (int64_t k = 0; k < before; ++k) sinks.back()->write(start_.context.video[i][k]);
     }
     return sinks;
   }
 
   const GenerateCommand& command_;
-  const Start& start_;
+  const ForecastStart& start_;
   int64_t begin_, end_;
 };
 
@@ -162,7 +139,7 @@ void run_generate(const GenerateCommand& c) {
       run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average, ops::parse_device(c.device)});
   const data::FrameFormat& format = loaded.recipe.frames;
   log_info("{} ({})", loaded.model->description(), loaded.path);
-  const Start start = make_start(c, loaded);
+  const ForecastStart start = make_start(c, loaded);
   const int64_t batch = c.batch > 0 ? std::min(c.batch, start.rows) : start.rows;
   if (batch < start.rows && !(c.save_state.empty() && c.state.empty())) {
     fail(ErrorKind::usage, "a state holds all {} futures; leave --batch {} out or take single clips by --clip",
@@ -170,7 +147,7 @@ void run_generate(const GenerateCommand& c) {
   }
   check_results_are_new(c, start);
   const StopRequest stop;
-  Progress progress("generate", c.frames * ((start.rows + batch - 1) / batch));
+  Progress progress("generate", start.frames * ((start.rows + batch - 1) / batch));
   generate::GenerateResult result;
   int64_t before = 0;
   for (int64_t i = 0; i < start.rows && !stop.asked() && !result.diverged; i += batch) {
@@ -182,8 +159,7 @@ void run_generate(const GenerateCommand& c) {
     before += result.frames;
   }
   progress.finish();
-  if (!c.out.empty() && result.frames > 0)
-    log_info("{} frames: {}", result.frames, result_path(c, start, 0) + (start.rows == 1 ? "" : " ..."));
+  if (!c.out.empty() && result.frames > 0) tell_result(c, start, format, result.frames);
   if (!c.save_state.empty() && !result.diverged) {
     generate::save_state(c.save_state, result.state, {loaded.checksum, loaded.recipe.weights});
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
@@ -199,13 +175,30 @@ void add_generate(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Forecast the frames after a recording");
   auto c = std::make_shared<GenerateCommand>();
   command->add_option("model", c->model, "Run folder, exported folder or model file")->required();
-  command->add_option("--context", c->context, "Recording to go on from: .npy, .npz, .gif or .mp4");
-  command->add_option("--context-frames", c->reading.frames, "Only the first frames of it; by default all");
+  command->add_option(
+      "--context", c->context,
+      "Recording to go on from: .npy, .npz, .gif, .mp4, or a folder of them, or of the .png frames of a clip");
+  command->add_option(
+      "--context-frames", c->reading.frames,
+      "Only so many of its frames, or below 0 the last ones, as in --context-frames=-25; by default all");
+  command->add_option("--context-start", c->reading.first, "Frame that the context begins with, below 0 from the end");
   command->add_option("--clip", c->reading.clip, "Only this clip of several; by default all, one file each");
   command->add_option("--key", c->reading.key, "Array of an .npz file; by default data, video or the only one");
-  command->add_option("--layout", c->reading.layout, "Letters such as THWC; by default guessed");
+  command->add_option("--layout", c->reading.layout,
+                      "Letters such as THWC; by default guessed. Results are laid out alike");
   command->add_option("--state", c->state, "Saved state to go on from instead of a recording");
-  command->add_option("--frames", c->frames, "Frames to generate")->capture_default_str();
+  command->add_option(
+      "--observe", c->observe,
+      "True frames that the state takes in first: those that follow it. If its last frame is a forecast, "
+      "the first true one takes the place of that");
+  command->add_option(
+      "--actions", c->actions,
+      "Actions that lead to the frames to generate, .npy or .npz: whole numbers [T] or [N,T], or floats "
+      "[T,A] or [N,T,A]. Action k leads to frame k. By default those of the context after its frames");
+  command->add_option("--actions-key", c->reading.actions_key,
+                      "Array of the actions in .npz files; by default that of the training data");
+  command->add_option("--frames", c->frames,
+                      "Frames to generate; by default one for each of --actions, or 100. 0: only --save-state");
   command->add_option("--samples", c->samples, "Futures of each clip, for models that draw")->capture_default_str();
   command->add_option("--seed", c->seed, "Of the futures: the same seed gives the same ones")->capture_default_str();
   command->add_option("--out", c->out, "Result: .npy, .npz, .gif, .mp4, or .png for a strip");
@@ -227,6 +220,9 @@ void add_generate(CLI::App& app) {
       "Examples:\n  convssm generate runs/demo --context clip.npy --frames 1200 --out future.gif\n"
       "  convssm generate runs/demo --context clip.npy --frames 100 --out a.npy --save-state s.safetensors\n"
       "  convssm generate runs/demo --state s.safetensors --frames 100 --out b.npy\n"
+      "  convssm generate runs/robot --context seen.npz --actions plan.npy --out a.npy     # video and actions in "
+      "seen.npz\n"
+      "  convssm generate runs/robot --state s.safetensors --observe new.npz --frames 0 --save-state s.safetensors\n"
       "A recording to try with:\n"
       "  convssm data make clip.npy digits=1 image_size=32 digit_size=24 step=0.15 subpixel=true shapes=5 "
       "mix_splits=true \\\n"

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,11 +69,41 @@ std::vector<std::string> command_names(CLI::App& app) {
   return names;
 }
 
-// CLI11 would only say that an argument was not expected.
-void check_command(CLI::App& app, const std::string& word) {
+// The command that a word was meant to be: by its letters, as the beginning of one, or below another one.
+std::string meant_command(CLI::App& app, const std::string& word) {
   const auto known = command_names(app);
-  if (word.empty() || word[0] == '-' || std::find(known.begin(), known.end(), word) != known.end()) return;
-  const std::string close = nearest(word, known);
+  if (const std::string close = nearest(word, known); !close.empty()) return close;
+  for (const std::string& name : known) {
+    if (word.size() > 1 && name.starts_with(word)) return name;
+  }
+  for (CLI::App* command : app.get_subcommands({})) {
+    const std::string below = nearest(word, command_names(*command));
+    if (!below.empty()) return command->get_name() + " " + below;
+  }
+  return "";
+}
+
+// The first of the arguments that is no option of `app` or of all commands, and no value of one.
+std::span<char*> from_first_word(CLI::App& app, std::span<char*> arguments) {
+  while (!arguments.empty() && arguments[0][0] == '-') {
+    const CLI::Option* option = app.get_option_no_throw(arguments[0]);
+    if (!option && app.get_parent()) option = app.get_parent()->get_option_no_throw(arguments[0]);
+    const size_t taken = option && option->get_expected_min() > 0 ? 2 : 1;
+    arguments = arguments.subspan(std::min(taken, arguments.size()));
+  }
+  return arguments;
+}
+
+// CLI11 would only say that an argument was not expected.
+void check_command(CLI::App& app, std::span<char*> arguments) {
+  arguments = from_first_word(app, arguments);
+  const auto known = command_names(app);
+  if (arguments.empty() || known.empty()) return;
+  const std::string word = arguments[0];
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (command->check_name(word)) return check_command(*command, arguments.subspan(1));
+  }
+  const std::string close = meant_command(app, word);
   const std::string hint = close.empty() ? "" : fmt::format(" Did you mean '{}'?", close);
   fail(ErrorKind::usage, "unknown command '{}'.{} Commands: {}", word, hint, fmt::join(known, ", "));
 }
@@ -86,11 +117,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "{}", app.help());
     return exit_code(ErrorKind::usage);
   }
-  check_command(app, argv[1]);
-  for (CLI::App* command : app.get_subcommands({})) {
-    const bool has_commands = !command->get_subcommands({}).empty();
-    if (argc > 2 && has_commands && command->check_name(argv[1])) check_command(*command, argv[2]);
-  }
+  check_command(app, std::span(argv, static_cast<size_t>(argc)).subspan(1));
   return parse_and_run(app, argc, argv);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "convssm/base/error.h"
+#include "convssm/data/actions.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/array_stream.h"
 #include "convssm/io/text.h"
@@ -18,7 +19,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::string find_key(const std::string& path, const std::vector<std::string>& names, const std::string& wanted) {
+std::string find_key(const std::string& path, const std::vector<std::string>& names, const std::string& wanted,
+                     const std::string& actions_key) {
   if (names == std::vector<std::string>{""}) return "";  // a .npy file has no keys
   if (!wanted.empty()) {
     if (!contains(names, wanted)) io::fail_missing(path, wanted, names);
@@ -29,7 +31,7 @@ std::string find_key(const std::string& path, const std::vector<std::string>& na
   }
   std::vector<std::string> candidates, shown;
   for (const std::string& name : names) {
-    if (name != "actions" && io::ArrayFile(path, name).info().shape.size() >= 3) candidates.push_back(name);
+    if (name != actions_key && io::ArrayFile(path, name).info().shape.size() >= 3) candidates.push_back(name);
     if (shown.size() < 10) shown.push_back(io::in_quotes(name));
   }
   if (candidates.size() == 1) return candidates[0];
@@ -39,35 +41,36 @@ std::string find_key(const std::string& path, const std::vector<std::string>& na
        path, candidates.size(), fmt::join(shown, ", "));
 }
 
-bool is_whole(io::DType dtype) {
-  return dtype == io::DType::i64 || dtype == io::DType::i32 || dtype == io::DType::i16 || dtype == io::DType::i8 ||
-         dtype == io::DType::u8;
+std::vector<int64_t> frames_shape(const RecordingInfo& info) {
+  return info.layout.letters[0] == 'N' ? std::vector{info.clips, info.frames} : std::vector{info.frames};
 }
 
 void describe_actions(RecordingInfo& info) {
-  const io::ArrayInfo found = io::ArrayFile(info.path, "actions").info();
-  std::vector<int64_t> expected{info.frames};
-  if (info.layout.letters[0] == 'N') expected.insert(expected.begin(), info.clips);
-  info.has_actions = true;
-  if (is_whole(found.dtype) && found.shape == expected) return;
-  const bool one_more = found.shape.size() == expected.size() + 1;
-  if (io::is_float(found.dtype) && one_more &&
-      std::ranges::equal(expected, std::span(found.shape).first(expected.size())) && found.shape.back() > 0) {
-    info.action_values = found.shape.back();
-    return;
+  const io::ArrayInfo found = io::ArrayFile(info.path, info.actions_key).info();
+  const std::vector<int64_t> frames = frames_shape(info);
+  const auto values = action_values(found, frames);
+  if (!values) {
+    fail(ErrorKind::data, "[folder] '{}': actions must be {}, found {} {}", info.path, expected_actions(frames),
+         io::dtype_name(found.dtype), io::shape_text(found.shape));
   }
-  std::string numbers = io::shape_text(expected);
-  numbers.insert(numbers.size() - 1, ", A");
-  fail(ErrorKind::data,
-       "[folder] '{}': actions must be whole numbers of shape {}, one per frame, or floats of shape {}, found {} {}",
-       info.path, io::shape_text(expected), numbers, io::dtype_name(found.dtype), io::shape_text(found.shape));
+  info.has_actions = true;
+  info.action_values = *values;
+}
+
+void find_like_actions(RecordingInfo& info, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name != info.key && action_values(io::ArrayFile(info.path, name).info(), frames_shape(info))) {
+      info.like_actions.push_back(name);
+    }
+  }
 }
 
 RecordingInfo describe(const std::string& path, const RecordingOptions& o) {
   const auto names = io::array_names(path);
   if (names.empty()) fail(ErrorKind::data, "[folder] '{}' holds no arrays", path);
   RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = "array"};
-  info.key = find_key(path, names, o.key);
+  const std::string actions_key = o.actions_key.empty() ? "actions" : o.actions_key;
+  info.key = find_key(path, names, o.key, actions_key);
   const io::ArrayInfo array = io::ArrayFile(path, info.key).info();
   info.dtype = array.dtype, info.shape = array.shape;
   if (info.dtype == io::DType::c64 || info.dtype == io::DType::c128) {
@@ -77,7 +80,9 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o) {
   const auto size = [&info](char letter) { return extent(info.layout, info.shape, letter); };
   info.clips = size('N'), info.frames = size('T'), info.channels = size('C');
   info.height = size('H'), info.width = size('W');
-  if (o.actions && contains(names, "actions") && info.key != "actions") describe_actions(info);
+  info.actions_key = actions_key;
+  if (!o.actions || info.key == actions_key) return info;
+  contains(names, actions_key) ? describe_actions(info) : find_like_actions(info, names);
   return info;
 }
 
@@ -90,7 +95,8 @@ class ArrayRecording : public Recording {
   io::Array frames(int64_t first, int64_t count) override { return read_chunk(info().key, first, count, frame()); }
 
   io::Array actions(int64_t first, int64_t count) override {
-    return read_chunk("actions", first, count, static_cast<uint64_t>(std::max<int64_t>(1, info().action_values)));
+    return read_chunk(info().actions_key, first, count,
+                      static_cast<uint64_t>(std::max<int64_t>(1, info().action_values)));
   }
 
   uint64_t frame() const { return info().frame_elements(); }

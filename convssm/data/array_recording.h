@@ -1,6 +1,5 @@
 // Recordings in .npy and .npz files: arrays of one clip or several in any of the layouts of clip_layout.h, and beside
-// them an array `actions`: whole numbers [T] or [N,T], where negative ones are masked, or floats [T,A] or [N,T,A], where
-// NaN is.
+// them an array of actions (actions.h), by default `actions`.
 #pragma once
 
 #include <memory>

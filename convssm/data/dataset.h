@@ -28,6 +28,7 @@ Split parse_split(const std::string& text);
 struct ActionFormat {
   int64_t count = 0, values = 0;
   bool none() const { return count == 0 && values == 0; }
+  bool matter() const { return count > 1 || values > 0; }  // where there is one action only, it tells nothing
 };
 
 class Dataset {

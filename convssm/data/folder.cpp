@@ -80,6 +80,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("test_fraction", o.test_fraction);
   read("valid_fraction", o.valid_fraction);
   read("key", o.key);
+  read("actions_key", o.actions_key);
   read("layout", o.layout);
   read("low", o.low);
   read("high", o.high);

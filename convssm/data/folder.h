@@ -19,6 +19,7 @@ struct FolderOptions {
   double test_fraction = 0.1;   // of the clips, where there is no test/
   double valid_fraction = 0.1;  // and no valid/
   std::string key;              // of the array in .npz files; "": `data`, `video`, or the only array of clips
+  std::string actions_key;      // of the actions in .npz files, which all must have; "": `actions`, if it is there
   std::string layout;           // "": guessed; THW TCHW THWC NTHW NTCHW NTHWC
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.

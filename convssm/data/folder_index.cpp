@@ -18,6 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t cache_bytes = uint64_t{256} << 20;
 
+void check_actions_key(const RecordingInfo& info, const FolderOptions& o) {
+  if (o.actions_key.empty() || info.has_actions) return;
+  fail(ErrorKind::data, "[folder] '{}' has no array '{}', which data.actions_key names; it has {}", info.path,
+       o.actions_key,
+       info.like_actions.empty() ? "nothing that could be actions"
+                                 : fmt::format("'{}', which could be actions", info.like_actions[0]));
+}
+
 // Opens all recordings below `folder` and adds their clips to `clips`.
 void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o,
                const std::shared_ptr<ArrayCache>& cache, std::vector<ClipRef>& clips) {
@@ -28,7 +36,9 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
   }
   for (const std::string& name : found.names) {
     auto file =
-        open_recording(recording_path(folder, name), {.key = o.key, .layout = o.layout, .name = name, .cache = cache});
+        open_recording(recording_path(folder, name),
+                       {.key = o.key, .layout = o.layout, .actions_key = o.actions_key, .name = name, .cache = cache});
+    check_actions_key(file->info(), o);
     if (!index.files.empty()) check_fit(index.files[0]->info(), file->info());
     for (int64_t row = 0; row < file->info().clips; ++row) {
       clips.push_back({index.files.size(), row, 0, file->info().frames});
@@ -68,17 +78,24 @@ void find_clips(FolderIndex& index, const FolderOptions& o) {
 
 void find_actions(FolderIndex& index) {
   const RecordingInfo& first = index.files[0]->info();
-  if (!first.has_actions) return;
+  if (!first.has_actions) {
+    if (!first.like_actions.empty()) {
+      index.notes.push_back(
+          fmt::format("no actions: there is no array 'actions'; if '{}' holds them, set data.actions_key={}",
+                      first.like_actions[0], first.like_actions[0]));
+    }
+    return;
+  }
   index.actions.values = first.action_values;
   if (first.action_values > 0) {
-    index.notes.push_back(
-        fmt::format("actions of {} number{} each", first.action_values, first.action_values == 1 ? "" : "s"));
+    index.notes.push_back(fmt::format("actions of {} number{} each, action k leads to frame k", first.action_values,
+                                      first.action_values == 1 ? "" : "s"));
     return;
   }
   for (const auto& file : index.files) {
     index.actions.count = std::max(index.actions.count, file->read_actions().max().item<int64_t>() + 1);
   }
-  index.notes.push_back(fmt::format("{} different actions", index.actions.count));
+  index.notes.push_back(fmt::format("{} different actions, action k leads to frame k", index.actions.count));
 }
 
 void find_ranges(FolderIndex& index, const FolderOptions& o) {

@@ -26,9 +26,12 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
       fmt::format("{:<10} {} of {} frames in {}", "clips", found.clips, frames, plural(found.files.size(), "file")));
   lines.push_back(fmt::format("{:<10} {}x{} (height x width), {}", "frames", first.height, first.width,
                               plural(static_cast<uint64_t>(first.channels), "channel")));
-  const std::string actions = first.action_values > 0 ? fmt::format("{} numbers per frame", first.action_values)
-                              : first.has_actions     ? "one per frame"
-                                                      : "none";
+  const std::string actions =
+      first.action_values > 0 ? fmt::format("{} numbers per frame, action k leads to frame k", first.action_values)
+      : first.has_actions     ? "one per frame, action k leads to frame k"
+      : !first.like_actions.empty() ? fmt::format("none; if {} holds them, set actions_key: {}",
+                                                  io::in_quotes(first.like_actions[0]), first.like_actions[0])
+                                    : "none";
   lines.push_back(fmt::format("{:<10} {}", "actions", actions));
 }
 

@@ -3,11 +3,10 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <cstring>
 
 #include "convssm/base/error.h"
-#include "convssm/data/numbers.h"
+#include "convssm/data/actions.h"
 #include "convssm/data/pixels.h"
 
 namespace convssm::data {
@@ -23,25 +22,6 @@ void channels_first(const std::byte* from, std::byte* to, int64_t frames, int64_
       }
     }
   }
-}
-
-// As Clips has them; plain loops, because threads of the loader run this.
-at::Tensor action_tensor(const io::Array& stored, const RecordingInfo& info, std::vector<int64_t> sizes) {
-  if (info.action_values > 0) sizes.push_back(info.action_values);
-  at::Tensor actions = at::empty(sizes, info.action_values > 0 ? at::kFloat : at::kLong);
-  with_numbers(stored, [&](auto values) {
-    if (info.action_values == 0) {
-      int64_t* out = actions.data_ptr<int64_t>();
-      for (const auto& value : values) *out++ = static_cast<int64_t>(number(value));
-      return;
-    }
-    float* out = actions.data_ptr<float>();
-    for (const auto& value : values) {
-      *out++ = static_cast<float>(number(value));
-      if (std::isinf(out[-1])) fail(ErrorKind::data, "[folder] '{}': an action is infinite", info.path);
-    }
-  });
-  return actions;
 }
 
 std::string actions_text(const RecordingInfo& info) {
@@ -78,12 +58,14 @@ void Recording::read_pixels(int64_t clip, int64_t first, int64_t count, const Pi
 
 at::Tensor Recording::read_actions(int64_t clip, int64_t first, int64_t count) {
   const int64_t from = place(clip, first, count);
-  return info_.has_actions ? action_tensor(actions(from, count), info_, {count}) : at::Tensor();
+  return info_.has_actions ? action_tensor(actions(from, count), info_.action_values, {count}, info_.path)
+                           : at::Tensor();
 }
 
 at::Tensor Recording::read_actions() {
   if (!info_.has_actions) return {};
-  return action_tensor(actions(0, info_.clips * info_.frames), info_, {info_.clips, info_.frames});
+  return action_tensor(actions(0, info_.clips * info_.frames), info_.action_values, {info_.clips, info_.frames},
+                       info_.path);
 }
 
 io::Array Recording::actions(int64_t, int64_t) {

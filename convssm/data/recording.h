@@ -30,7 +30,9 @@ struct RecordingInfo {
   ClipLayout layout = {};                                              // of the shape
   int64_t clips = 1, frames = 0, channels = 1, height = 0, width = 0;  // `frames` of each clip
   bool has_actions = false;
-  int64_t action_values = 0;  // numbers of an action; 0: it is one whole number
+  std::string actions_key = {};                // of their array
+  std::vector<std::string> like_actions = {};  // arrays that could be actions, if none are read
+  int64_t action_values = 0;                   // numbers of an action; 0: it is one whole number
   bool always_bytes = false;  // of this kind of file: its values are 0 to 255, whatever the units of the data
 
   uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
@@ -46,6 +48,7 @@ struct RecordingOptions {
   std::string layout = {};  // of arrays; "": guessed
   Access access = Access::random;
   bool actions = true;                     // false: they do not matter, whatever they are
+  std::string actions_key = {};            // of their array in an .npz file, if it is there; "": `actions`
   std::string name = {};                   // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
 };

@@ -5,11 +5,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <optional>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_memory.h"
 #include "convssm/data/pixels.h"
 #include "convssm/data/recording.h"
+#include "convssm/data/recording_files.h"
 
 namespace convssm::generate {
 namespace {
@@ -37,42 +41,165 @@ void check_frames(const data::RecordingInfo& info, const data::FrameFormat& form
        info.layout.reason, format.size_text());
 }
 
-void check_amount(const data::RecordingInfo& info, const ContextOptions& o) {
-  if (o.frames < 0) fail(ErrorKind::usage, "the context must have a positive number of frames, got {}", o.frames);
-  if (info.frames < o.frames) {
-    fail(ErrorKind::data, "{} has {} frames, a context of {} is asked for", info.path, info.frames, o.frames);
+struct Window {
+  int64_t first, count;
+};
+
+// Of a clip of T frames.
+Window window_of(const std::string& path, int64_t T, const ContextOptions& o) {
+  if (o.frames < 0 && o.first != 0) {
+    fail(ErrorKind::usage, "take either the last {} frames of the context or a first one, got both", -o.frames);
   }
-  if (o.clip < info.clips) return;
-  fail(ErrorKind::data, "{} holds {} clips, number {} is asked for (they count from 0)", info.path, info.clips, o.clip);
+  const int64_t first = o.frames < 0 ? T + o.frames : o.first < 0 ? T + o.first : o.first;
+  const int64_t count = o.frames < 0 ? -o.frames : o.frames > 0 ? o.frames : T - first;
+  if (first >= 0 && count > 0 && count <= T - first) return {first, count};
+  fail(ErrorKind::data, "{} has {} frames, a context of {} from number {} on is asked for (they count from 0)", path, T,
+       o.frames == 0 ? std::string("those") : std::to_string(count), first);
 }
+
+data::PixelRanges ranges_of(const data::RecordingInfo& info, const data::FrameFormat& format) {
+  data::PixelRanges ranges{format.channels, format.clamp};
+  if (info.always_bytes) ranges.channels.assign(static_cast<size_t>(info.channels), data::Channel{});
+  return ranges;
+}
+
+data::RecordingOptions reading(const ContextOptions& o) {
+  return {.key = o.key, .layout = o.layout, .access = data::Access::in_order, .actions_key = o.actions_key};
+}
+
+// "frame2.png" before "frame10.png".
+bool by_numbers(const std::string& a, const std::string& b) {
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (digit(a[i]) && digit(b[j])) {
+      const size_t end_a = std::min(a.find_first_not_of("0123456789", i), a.size());
+      const size_t end_b = std::min(b.find_first_not_of("0123456789", j), b.size());
+      const size_t from_a = std::min(a.find_first_not_of('0', i), end_a),
+                   from_b = std::min(b.find_first_not_of('0', j), end_b);
+      const size_t digits_a = end_a - from_a, digits_b = end_b - from_b;
+      if (digits_a != digits_b) return digits_a < digits_b;
+      const int order = a.compare(from_a, digits_a, b, from_b, digits_b);
+      if (order != 0) return order < 0;
+      i = end_a, j = end_b;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i, ++j;
+    }
+  }
+  return std::pair(a.size() - i, a) < std::pair(b.size() - j, b);
+}
+
+class ContextReader {
+ public:
+  ContextReader(const std::string& path, const data::FrameFormat& format, const ContextOptions& o)
+      : path_(path), format_(format), o_(o) {}
+
+  Context read() {
+    if (!std::filesystem::is_directory(path_)) {
+      add_clips(path_);
+    } else {
+      read_folder();
+    }
+    if (o_.clip >= seen_ || videos_.empty()) {
+      fail(ErrorKind::data, "{} holds {} clips, number {} is asked for (they count from 0)", path_, seen_, o_.clip);
+    }
+    context_.clips.video = at::stack(videos_);
+    if (!actions_.empty()) {
+      const int64_t K = context_.clips.frames();
+      int64_t known = actions_[0].size(0);
+      for (const at::Tensor& own : actions_) known = std::min(known, own.size(0));
+      for (at::Tensor& own : actions_) own = own.slice(0, 0, known);
+      const at::Tensor all = at::stack(actions_);
+      context_.clips.actions = all.slice(1, 0, K);
+      if (known > K) context_.coming = all.slice(1, K);
+    }
+    context_.description =
+        fmt::format("{} {} of {} frames, {} ({})", videos_.size(), videos_.size() == 1 ? "clip" : "clips",
+                    context_.clips.frames(), format_.size_text(), letters_);
+    return std::move(context_);
+  }
+
+ private:
+  void read_folder() {
+    std::vector<std::string> names = data::find_recordings(path_, data::Kinds::one).names;
+    if (names.empty()) {
+      fail(ErrorKind::data, "the folder {} holds no recordings ({} files)", path_, data::recording_endings());
+    }
+    if (data::recording_kind(names[0]) == "picture") return add_pictures(std::move(names));
+    for (const std::string& name : names) add_clips(data::recording_path(path_, name));
+  }
+
+  void add_video(const at::Tensor& video) {
+    if (!videos_.empty() && videos_[0].size(0) != video.size(0)) {
+      fail(ErrorKind::data, "the clips of {} have {} and {} frames; take as many of each by --context-frames", path_,
+           videos_[0].size(0), video.size(0));
+    }
+    videos_.push_back(video);
+  }
+
+  // Frames of a clip with the channels of the model, [K,C,H,W].
+  at::Tensor frames_of(data::Recording& recording, int64_t clip, const Window& window) {
+    const data::RecordingInfo& info = recording.info();
+    bytes_ += static_cast<uint64_t>(window.count) * info.frame_elements() * sizeof(float);
+    require_file_memory(path_, "its frames as a context (--context-frames takes fewer)", bytes_);
+    const at::Tensor video = at::empty({window.count, info.channels, info.height, info.width}, at::kFloat);
+    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_), video.data_ptr<float>());
+    return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : video;
+  }
+
+  // The frames of one clip.
+  void add_pictures(std::vector<std::string> names) {
+    std::ranges::sort(names, by_numbers);
+    const Window window = window_of(path_, static_cast<int64_t>(names.size()), o_);
+    std::vector<at::Tensor> frames;
+    for (int64_t k = 0; k < window.count; ++k) {
+      const auto picture =
+          data::open_recording(data::recording_path(path_, names[static_cast<size_t>(window.first + k)]), reading(o_));
+      check_frames(picture->info(), format_);
+      frames.push_back(frames_of(*picture, 0, {0, 1}));
+    }
+    add_video(at::cat(frames));
+    seen_ = 1;
+    context_.layout = "THWC", letters_ = "a picture each";
+  }
+
+  void add_clips(const std::string& path) {
+    const auto recording = data::open_recording(path, reading(o_));
+    const data::RecordingInfo& info = recording->info();
+    check_frames(info, format_);
+    const Window window = window_of(path, info.frames, o_);
+    if (first_) {
+      data::check_fit(*first_, info);
+    } else {
+      first_ = info;
+      letters_ = info.layout.letters;
+      context_.layout = letters_[0] == 'N' ? letters_.substr(1) : letters_;
+      context_.like_actions = info.like_actions;
+    }
+    for (int64_t i = 0; i < info.clips; ++i, ++seen_) {
+      if (o_.clip >= 0 && seen_ != o_.clip) continue;
+      add_video(frames_of(*recording, i, window));
+      if (info.has_actions) actions_.push_back(recording->read_actions(i, window.first, info.frames - window.first));
+    }
+  }
+
+  const std::string& path_;
+  const data::FrameFormat& format_;
+  const ContextOptions& o_;
+  Context context_;
+  std::optional<data::RecordingInfo> first_;
+  std::string letters_;              // for people
+  std::vector<at::Tensor> videos_;   // [K,C,H,W] each
+  std::vector<at::Tensor> actions_;  // [T] or [T,A] each, from the first frame of the context on
+  int64_t seen_ = 0;                 // clips, taken or not
+  uint64_t bytes_ = 0;               // of all frames
+};
 
 }  // namespace
 
-Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& o) {
-  const auto recording =
-      data::open_recording(path, {.key = o.key, .layout = o.layout, .access = data::Access::in_order});
-  const data::RecordingInfo& info = recording->info();
-  check_frames(info, format);
-  check_amount(info, o);
-
-  const int64_t K = o.frames > 0 ? o.frames : info.frames, first = std::max<int64_t>(o.clip, 0);
-  const int64_t N = o.clip < 0 ? info.clips : 1;
-  data::PixelRanges ranges{format.channels, format.clamp};
-  if (info.always_bytes) ranges.channels.assign(static_cast<size_t>(info.channels), data::Channel{});
-  Context context;
-  require_file_memory(path, "its frames as a context (--context-frames takes fewer)",
-                      static_cast<uint64_t>(N * K) * info.frame_elements() * sizeof(float));
-  at::Tensor video = at::empty({N, K, info.channels, info.height, info.width}, at::kFloat);
-  for (int64_t i = 0; i < N; ++i) recording->read_pixels(first + i, 0, K, ranges, video[i].data_ptr<float>());
-  if (changes_colours(info, format.depth())) video = changed_colours(video[0], path).unsqueeze(0);
-  context.clips.video = video;
-  if (info.has_actions) {
-    context.actions = recording->read_actions().slice(0, first, first + N);
-    context.clips.actions = context.actions.slice(1, 0, K);
-  }
-  context.description = fmt::format("{} {} of {} frames, {} ({})", N, N == 1 ? "clip" : "clips", K, format.size_text(),
-                                    info.layout.letters);
-  return context;
+Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options) {
+  return ContextReader(path, format, options).read();
 }
 
 }  // namespace convssm::generate

@@ -10,19 +10,24 @@
 namespace convssm::generate {
 
 struct Context {
-  data::Clips clips;        // video [N,K,C,H,W], and the actions that led to its frames
-  at::Tensor actions;       // all of the file, [N,T] int64 or [N,T,A] float32 with any T; undefined if it has none
-  std::string description;  // what was found and how it was read
+  data::Clips clips;   // video [N,K,C,H,W], and the actions that led to its frames
+  at::Tensor coming;   // what is known of the actions after them, [N,T] int64 or [N,T,A] float32; undefined: nothing
+  std::string layout;  // of a clip in its file: "THWC", "TCHW" or "THW"
+  std::string description;                // what was found and how it was read
+  std::vector<std::string> like_actions;  // arrays that could be the actions, if it has none
 };
 
 struct ContextOptions {
-  std::string key = {};     // of the array in an .npz file; empty: `data`, `video` or the only one
-  std::string layout = {};  // "THWC", ...; empty: guessed
-  int64_t frames = 0;       // only the first ones; 0: all
-  int64_t clip = -1;        // only this one of several; -1: all
+  std::string key = {};          // of the array in an .npz file; empty: `data`, `video` or the only one
+  std::string actions_key = {};  // of its actions, if it is there; empty: `actions`
+  std::string layout = {};       // "THWC", ...; empty: guessed
+  int64_t first = 0;             // frame that the context begins with; below 0: counted from the end
+  int64_t frames = 0;            // so many from there on, or below 0 the last ones; 0: all
+  int64_t clip = -1;             // only this one of several; -1: all
 };
 
-// .npy, .npz (one clip or several), .gif, .mp4 or .png. Error(data) if the frames are not those of the model.
+// .npy, .npz (one clip or several), .gif, .mp4 or .png, or a folder: its pictures are the frames of one clip, sorted by the
+// numbers in their names; other files are clips of their own. Error(data) if the frames are not those of the model.
 Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options);
 
 }  // namespace convssm::generate

@@ -23,12 +23,24 @@ std::span<const std::byte> bytes_of(const at::Tensor& x) {
   return {static_cast<const std::byte*>(x.data_ptr()), x.nbytes()};
 }
 
+std::vector<int64_t> array_shape(const data::FrameFormat& format, const SinkOptions& o) {
+  if (o.layout == "THWC") return {o.frames, format.height, format.width, format.depth()};
+  if (o.layout == "TCHW") return {o.frames, format.depth(), format.height, format.width};
+  if (o.layout == "THW" && format.depth() == 1) return {o.frames, format.height, format.width};
+  fail(ErrorKind::usage,
+       "[open_sink] frames of {} cannot be written as {}; expected THWC, TCHW, or THW for one channel",
+       format.size_text(), o.layout);
+}
+
 class NpySink : public FrameSink {
  public:
   NpySink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
-      : format_(format), stream_(path, stored_type(format), {o.frames, format.height, format.width, format.depth()}) {}
+      : format_(format),
+        channels_first_(o.layout == "TCHW"),
+        stream_(path, stored_type(format), array_shape(format, o)) {}
   void write(const at::Tensor& frame) override {
-    stream_.write(bytes_of(data::in_units(frame, format_)));
+    const at::Tensor values = data::in_units(frame, format_);  // [H,W,C]
+    stream_.write(bytes_of(channels_first_ ? values.permute({2, 0, 1}).contiguous() : values));
     ++frames_;
   }
   void close() override { stream_.close_early(frames_); }
@@ -36,6 +48,7 @@ class NpySink : public FrameSink {
 
  private:
   data::FrameFormat format_;
+  bool channels_first_;
   io::NpyStream stream_;
   int64_t frames_ = 0;
 };
@@ -96,6 +109,13 @@ std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameF
   if (std::ranges::find(pictures, ending) != pictures.end()) return std::make_unique<PictureSink>(path, format, o);
   fail(ErrorKind::usage, "[open_sink] the name of a result ends with .npy, .npz, {}; got '{}'",
        fmt::join(pictures, ", "), path);
+}
+
+std::string array_text(const std::string& path, const data::FrameFormat& format, const SinkOptions& o) {
+  const std::string ending = file_ending(path);
+  if (ending != ".npy" && ending != ".npz") return "";
+  std::vector<char> letters(o.layout.begin(), o.layout.end());
+  return fmt::format("{} [{}]", io::dtype_name(stored_type(format)), fmt::join(letters, ","));
 }
 
 std::string numbered_path(const std::string& path, int64_t number) {

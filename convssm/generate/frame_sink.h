@@ -1,5 +1,5 @@
 // Where generated frames go, one at a time and in constant memory. The ending of the path says how:
-//   .npy, .npz (key `video`)  [T,H,W,C]: bytes if the values of the data are 0 to 255, else float32 in its units
+//   .npy, .npz (key `video`)  [T,H,W,C] or another layout: bytes if the values of the data are 0 to 255, else float32 in its units
 //   .gif, .mp4                to look at
 //   .png                      a strip of evenly spaced frames
 #pragma once
@@ -16,7 +16,8 @@ namespace convssm::generate {
 struct SinkOptions {
   int64_t frames = 0;  // that will come
   double fps = 10;
-  int64_t scale = 1;  // enlargement of gif, mp4 and png
+  int64_t scale = 1;            // enlargement of gif, mp4 and png
+  std::string layout = "THWC";  // of arrays; "TCHW", or "THW" for one channel
 };
 
 class FrameSink {
@@ -30,6 +31,9 @@ class FrameSink {
 
 std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameFormat& format,
                                      const SinkOptions& options);
+
+// What open_sink makes, for people: "u8 [T,H,W,C]"; "" unless it is an array.
+std::string array_text(const std::string& path, const data::FrameFormat& format, const SinkOptions& options);
 
 // future.npy -> future-3.npy
 std::string numbered_path(const std::string& path, int64_t number);

@@ -62,11 +62,25 @@ void Predictor::start(const models::State& state) {
   engine_->load(state.to(device_));
 }
 
-at::Tensor Predictor::next(const at::Tensor& frame, const at::Tensor& action) {
-  at::NoGradGuard no_grad;
+void Predictor::check_frame(const at::Tensor& frame) const {
   ops::require_dims("Predictor", "frame", frame, 4, "[B,C,H,W]");
   ops::require("Predictor", frame.size(0) == options_.batch, "frame must be of {} clips, the batch, got {}",
                options_.batch, frame.size(0));
+}
+
+void Predictor::observe(const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  check_frame(frame);
+  if (engine_->empty()) {
+    engine_->start({frame.to(device_).unsqueeze(1)}, {});
+  } else {
+    engine_->observe(frame.to(device_), on(device_, action));
+  }
+}
+
+at::Tensor Predictor::next(const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  check_frame(frame);
   const at::Tensor here = frame.to(device_), coming = on(device_, action);
   if (engine_->empty()) {
     engine_->start({here.unsqueeze(1)}, {});

@@ -53,11 +53,16 @@ class Predictor {
   at::Tensor next();                                                        // after its own last one
   at::Tensor next_after(const at::Tensor& action);                          // the same, with an action
 
+  // A true frame [B,C,H,W] that `action` led to, without a forecast: as Forecaster::observe().
+  void observe(const at::Tensor& frame, const at::Tensor& action = {});
+
   models::State state() const;  // a value: save it, branch it
   int64_t batch() const { return options_.batch; }
   bool compiled() const { return compiled_; }
 
  private:
+  void check_frame(const at::Tensor& frame) const;
+
   models::Forecaster& forecaster_;
   at::Device device_;
   PredictorOptions options_;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "convssm/cores/state.h"
-#include "convssm/data/clips.h"
+#include "convssm/data/dataset.h"
 
 namespace convssm::models {
 
@@ -67,6 +67,9 @@ class Forecaster {
   // it comes out, [B,T,C,H,W]. `coming` are the actions that lead to the frames that are forecast, [B,T] or [B,T,A].
   // clips.timing says when the frames were taken. By default frame by frame, for models that know no time.
   virtual at::Tensor forecasts(const Clips& clips, const at::Tensor& coming);
+
+  // The actions that lead to its frames; if they matter, start(), next() and observe() are to be given them.
+  virtual data::ActionFormat actions() const { return {}; }
 
   // Whether futures differ by their seeds.
   virtual bool draws() const { return false; }

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
-#include <utility>
+#include <tuple>
 
-#include "convssm/base/log.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
@@ -17,6 +16,12 @@
 #include "convssm/ssm/initializers.h"
 
 namespace convssm::nn {
+namespace {
+
+std::mutex fewer_mutex;
+std::set<std::tuple<int64_t, int64_t, int64_t>> fewer;  // channels, groups that were wanted, and taken
+
+}  // namespace
 
 ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream, bool with_bias) {
   ops::require("Conv", in > 0 && out > 0 && kernel > 0,
@@ -56,13 +61,21 @@ int64_t fitting_groups(int64_t channels, int64_t wanted) {
                channels, wanted);
   int64_t groups = std::min(channels, wanted);
   while (channels % groups != 0) --groups;
-  static std::mutex mutex;
-  static std::set<std::pair<int64_t, int64_t>> told;
-  const std::lock_guard lock(mutex);
-  if (groups != wanted && told.insert({channels, wanted}).second) {
-    log_info("group norm: {} channels cannot be cut into {} groups, {} are taken", channels, wanted, groups);
+  if (groups != wanted) {
+    const std::lock_guard lock(fewer_mutex);
+    fewer.insert({channels, wanted, groups});
   }
   return groups;
+}
+
+std::vector<std::string> fewer_groups() {
+  const std::lock_guard lock(fewer_mutex);
+  std::vector<std::string> lines;
+  for (const auto& [channels, wanted, groups] : fewer) {
+    lines.push_back(
+        fmt::format("group norm: {} channels cannot be cut into {} groups, {} are taken", channels, wanted, groups));
+  }
+  return lines;
 }
 
 ParameterVersion version_of(const at::Tensor& parameter) {

@@ -39,9 +39,12 @@ class NormImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Norm);
 
-// The number of groups for a group norm of these channels: `wanted` if it divides them, else the largest divisor below
-// it, with a message to the user that says so (once per number of channels).
+// The number of groups for a group norm of these channels: `wanted` if it divides them, else the largest divisor below it.
 int64_t fitting_groups(int64_t channels, int64_t wanted);
+
+// Lines for people: for which channels this process took fewer groups than were wanted. Told where a model is first
+// trained; whoever uses it cannot change it.
+std::vector<std::string> fewer_groups();
 
 // What changes when parameters do: for each its memory and version. Writing through `.data()` changes neither, which is
 // why whoever keeps something for a version forgets it when gradients are on and when train() or eval() is called.

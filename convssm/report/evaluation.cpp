@@ -100,39 +100,40 @@ std::vector<std::string> metrics_of(const Table& table) {
   return in_usual_order(metrics);
 }
 
-const char* first_class(size_t column) { return column == 0 ? " class=\"first\"" : ""; }
-
-std::string table_head(const Table& table) {
-  std::string groups = "<tr><th></th>", columns = "<tr><th>metric</th>";
-  for (const Horizon& horizon : table.horizons) {
-    groups += fmt::format("<th class=\"group\" colspan=\"{}\">{} frames</th>", table.rows.size(), horizon.frames);
-    for (size_t i = 0; i < table.rows.size(); ++i) {
-      columns += fmt::format("<th{}>{}</th>", first_class(i), escape(table.rows[i]));
-    }
+std::string table_head(const std::vector<std::string>& metrics) {
+  std::string columns = "<tr><th>frames ahead</th><th class=\"left\">forecast</th>";
+  for (const std::string& metric : metrics) {
+    const MetricStyle style = metric_style(metric);
+    columns +=
+        fmt::format("<th>{}{}{}</th>", escape(style.title), better_arrow(style.better),
+                    style.title == metric ? "" : fmt::format("<br><span class=\"soft\">{}</span>", escape(metric)));
   }
-  return "<thead>" + groups + "</tr>\n" + columns + "</tr></thead>\n";
+  return "<thead>" + columns + "</tr></thead>\n";
 }
 
-std::string table_row(const Table& table, const std::string& metric) {
-  const MetricStyle style = metric_style(metric);
-  std::string out = fmt::format("<tr><td>{}{} <span class=\"soft\">{}</span></td>", escape(style.title),
-                                better_arrow(style.better), style.title == metric ? "" : escape(metric));
-  for (const Horizon& horizon : table.horizons) {
-    const double best = best_of(table, horizon, metric);
-    for (size_t i = 0; i < table.rows.size(); ++i) {
+// One line for each forecast: as many columns as metrics fit a laptop, whatever the number of horizons.
+std::string horizon_rows(const Table& table, const Horizon& horizon, const std::vector<std::string>& metrics) {
+  std::string out;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    out += i == 0 ? fmt::format("<tr class=\"first\"><td rowspan=\"{}\">{}</td>", table.rows.size(), horizon.frames)
+                  : std::string("<tr>");
+    out += fmt::format("<td class=\"left\">{}</td>", escape(table.rows[i]));
+    for (const std::string& metric : metrics) {
       const auto cell = horizon.cells.find({table.rows[i], metric});
       const Cell found = cell == horizon.cells.end() ? Cell{} : cell->second;
-      out += fmt::format("<td{}>{}</td>", first_class(i), cell_text(found, metric, found.mean == best));
+      out += fmt::format("<td>{}</td>", cell_text(found, metric, found.mean == best_of(table, horizon, metric)));
     }
+    out += "</tr>\n";
   }
-  return out + "</tr>\n";
+  return out;
 }
 
 std::string draw_table(const Table& table) {
   if (table.horizons.empty()) return "";
+  const std::vector<std::string> metrics = metrics_of(table);
   std::string rows;
-  for (const std::string& metric : metrics_of(table)) rows += table_row(table, metric);
-  return "<div class=\"wide\"><table>\n" + table_head(table) + "<tbody>\n" + rows + "</tbody></table></div>\n";
+  for (const Horizon& horizon : table.horizons) rows += horizon_rows(table, horizon, metrics);
+  return "<div class=\"wide\"><table>\n" + table_head(metrics) + "<tbody>\n" + rows + "</tbody></table></div>\n";
 }
 
 std::string protocol_text(const json& metrics) {

@@ -23,7 +23,8 @@ struct Card {
   std::string name;  // as the commands call the folder
   RunView folder;
   json config = json::object(), about = json::object();
-  bool has_context = false;
+  std::string context;  // the name of its file, "" if there is none
+  bool has_actions = false;
 
   json at(const json& object, const char* pointer) const {
     const json::json_pointer where(pointer);
@@ -38,7 +39,10 @@ Card read_card(const std::string& path) {
   card.folder = read_run_view(path, 0);
   if (!card.folder.config.empty()) card.config = io::parse_yaml(card.folder.config, path + "/config.yaml");
   if (fs::exists(path + "/export.json")) card.about = io::read_yaml(path + "/export.json");  // JSON is YAML
-  card.has_context = fs::exists(path + "/context.npy");
+  for (const char* name : {"context.npy", "context.npz"}) {
+    if (fs::exists(path + "/" + name)) card.context = name;
+  }
+  card.has_actions = fs::exists(path + "/actions.npy");
   return card;
 }
 
@@ -148,17 +152,20 @@ std::string make_command(const json& data, const json& context) {
 std::string usage(const Card& card) {
   const json data = card.at(card.config, "/data");
   const bool digits = data.is_object() && data.value("name", "") == "moving-mnist";
-  const std::string context = card.has_context ? card.name + "/context.npy" : "clip.npy";
+  const std::string context = card.context.empty() ? "clip.npy" : card.name + "/" + card.context;
+  const std::string frames = card.has_actions ? fmt::format("--actions {}/actions.npy", card.name) : "--frames 600";
   std::string out = "\n## Use\n\n";
-  const bool makes = digits && !card.has_context;
+  const bool makes = digits && card.context.empty();
   if (makes) out += make_command(data, card.at(card.config, "/evaluate/context"));
-  out += fmt::format("    convssm generate {} --context {} --frames 600 --out future.gif\n", card.name, context);
+  out += fmt::format("    convssm generate {} --context {} {} --out future.gif\n", card.name, context, frames);
   std::string places;
   for (const char* key : {"images", "test_images", "path"}) {
     if (data.is_object() && data.contains(key)) places += fmt::format(" data.{}={}", key, plain(data[key]));
   }
   out += fmt::format("    convssm evaluate {}{} --out scores\n\n", card.name, places);
-  if (card.has_context) out += "`context.npy` holds the first frames of the first test clip. ";
+  if (!card.context.empty()) out += fmt::format("`{}` holds the first frames of the first test clip. ", card.context);
+  if (card.has_actions)
+    out += "`actions.npy` holds the actions of the frames after them: action k leads to generated frame k. ";
   if (makes) out += "The first command makes a clip to try, of a drawn digit. ";
   out += places.empty() ? "" : "The last one needs the data, at the paths that it names. ";
   return out + "`config.yaml` is how the model was trained, `log.jsonl` how that went.\n";

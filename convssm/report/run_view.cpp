@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kConfigBytes = 256 * 1024;
+constexpr size_t kConfigBytes = 64 * 1024;
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -54,7 +54,20 @@ struct File {
   fs::file_time_type time;
 };
 
-std::vector<File> newest_first(const fs::path& folder) {
+// What tells most comes first: all clips of the evaluation in motion, then as strips, then how training got there.
+int rank_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == "evaluate.gif" ? 0 : name.starts_with("evaluate") ? 1 : 2;
+}
+
+// The strip of a training step shows clips that its animation shows too.
+bool is_shown_by(const fs::path& path, const std::vector<File>& files) {
+  const fs::path moving = fs::path(path).replace_extension(".gif");
+  return rank_of(path) == 2 && path.extension() == ".png" &&
+         std::ranges::any_of(files, [&](const File& other) { return other.path == moving; });
+}
+
+std::vector<File> best_first(const fs::path& folder) {
   std::vector<File> files;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -64,7 +77,12 @@ std::vector<File> newest_first(const fs::path& folder) {
       files.push_back({it->path(), fs::last_write_time(it->path(), ignored)});
     }
   }
+  const std::vector<File> all = files;
+  std::erase_if(files, [&](const File& file) { return is_shown_by(file.path, all); });
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    const int rank_a = rank_of(a.path), rank_b = rank_of(b.path);
+    if (rank_a != rank_b) return rank_a < rank_b;
+    if (rank_a == 1) return a.path.filename() < b.path.filename();
     return a.time != b.time ? a.time > b.time : a.path.filename() > b.path.filename();
   });
   return files;
@@ -88,7 +106,7 @@ bool read_head(Sample& sample) {
 
 Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::string>& notes) {
   Samples out;
-  for (const File& file : newest_first(folder)) {
+  for (const File& file : best_first(folder)) {
     std::error_code error;
     const uint64_t size = fs::file_size(file.path, error);
     if (!error && size > room) {
@@ -117,6 +135,7 @@ RunView read_run_view(const std::string& path, uint64_t sample_bytes) {
          path);
   }
   RunView run;
+  run.path = path;
   run.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   run.status = read_object(folder / "status.json", "the state of the run is not known", run.notes);
   if (is_file(folder / "log.jsonl"))

@@ -19,12 +19,13 @@ struct Sample {
 };
 
 struct Samples {
-  std::vector<Sample> shown;  // newest first
+  std::vector<Sample> shown;  // of the evaluation, then of training, newest first
   size_t left_out = 0;        // beyond the limit of bytes
 };
 
 struct RunView {
   std::string name;                // of the folder
+  std::string path;                // to it, as it was given
   nlohmann::json status, metrics;  // {} if missing
   std::string config;
   RunLog log;

@@ -14,13 +14,26 @@ namespace {
 
 constexpr int64_t kWanted = 320;  // pixels on the page; small frames are enlarged by a whole factor
 
-std::string image(const Sample& sample) {
+// Evaluations and animations of training are two rows (data/comparison.h); strips of training may be more.
+bool is_pair(const Sample& sample) {
+  return sample.name.starts_with("evaluate") || (sample.name.starts_with("step-") && sample.type == "image/gif");
+}
+
+std::string caption_of(const Sample& sample, const RunView& run) {
+  const std::string words = caption(sample.name);
+  const auto context = number_at(run.metrics.value("protocol", nlohmann::json()), "context");
+  if (sample.name != "evaluate.gif" || !context) return words;
+  return fmt::format("{}: test clips; the first {:.0f} frames are seen, the others forecast", words, *context);
+}
+
+std::string image(const Sample& sample, const RunView& run) {
   const int64_t factor = std::max<int64_t>(1, kWanted / sample.width);
+  const char* rows = is_pair(sample) ? "<div class=\"rows\"><span>truth</span><span>forecast</span></div>" : "";
   return fmt::format(
-      "<figure class=\"sample\"><img alt=\"{0}\" title=\"{0}\" width=\"{1}\" height=\"{2}\" "
-      "src=\"data:{3};base64,{4}\"><figcaption>{5}</figcaption></figure>\n",
+      "<figure class=\"sample\"><div class=\"pair\">{6}<img alt=\"{0}\" title=\"{0}\" width=\"{1}\" height=\"{2}\" "
+      "src=\"data:{3};base64,{4}\"></div><figcaption>{5}</figcaption></figure>\n",
       escape(sample.name), factor * sample.width, factor * sample.height, sample.type, base64(sample.bytes),
-      escape(caption(sample.name)));
+      escape(caption_of(sample, run)), rows);
 }
 
 // "000500" -> "500"
@@ -47,7 +60,7 @@ std::string caption(const std::string& file_name) {
 
 std::string sample_images(const RunView& run) {
   std::string out;
-  for (const Sample& sample : run.samples.shown) out += image(sample);
+  for (const Sample& sample : run.samples.shown) out += image(sample, run);
   if (!out.empty()) out = "<div class=\"samples\">\n" + out + "</div>\n";
   if (run.samples.left_out > 0) {
     out += fmt::format("<p class=\"soft small\">{} more in the folder samples/ would make this page too large.</p>\n",
@@ -56,10 +69,21 @@ std::string sample_images(const RunView& run) {
   return section("samples", "Samples", out);
 }
 
+std::string commands(const RunView& run) {
+  if (run.config.empty()) return "";
+  const std::string at = run.path.find_first_of(" '\"\\$`") == std::string::npos ? run.path : "'" + run.path + "'";
+  const bool done = text_at(run.status, "state") == "finished";
+  std::string lines = fmt::format("convssm train {0}/config.yaml --run {0}-again    # the same run once more\n", at);
+  if (!done) lines += fmt::format("convssm train --run {} --resume\n", at);
+  lines +=
+      fmt::format("convssm evaluate {0}\nconvssm generate {0} --context clip.npy --frames 600 --out future.gif\n", at);
+  return section("commands", "Commands", "<pre>" + escape(lines) + "</pre>\n");
+}
+
 std::string configuration(const RunView& run) {
   if (run.config.empty()) return "";
   return section("config", "Configuration",
-                 "<details><summary>config.yaml</summary><pre>" + escape(run.config) + "</pre></details>\n");
+                 "<details open><summary>config.yaml</summary><pre>" + escape(run.config) + "</pre></details>\n");
 }
 
 std::string notes(const RunView& run) {

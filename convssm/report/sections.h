@@ -13,7 +13,8 @@ std::string overview(const RunView& run);           // state, progress, key numb
 std::string training_curves(const RunView& run);    // losses, learning rate, gradient norm, throughput
 std::string validation_curves(const RunView& run);  // each metric with its baselines
 std::string evaluation(const RunView& run);         // table over horizons, quality over the generated frames
-std::string sample_images(const RunView& run);
+std::string sample_images(const RunView& run);      // the best picture first
+std::string commands(const RunView& run);           // to make the run again, and to use it
 std::string configuration(const RunView& run);
 std::string notes(const RunView& run);
 

@@ -84,13 +84,16 @@ th, td { padding: 7px 8px; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 thead th { font-weight: 600; color: var(--soft); font-size: 13.5px; }
 thead tr:last-child th { border-bottom: 1px solid var(--edge); }
-th.group { text-align: center; color: var(--ink); border-left: 1px solid var(--edge); }
-th.first, td.first { border-left: 1px solid var(--edge); }
+th.left, td.left { text-align: left; }
 tbody tr + tr td { border-top: 1px solid var(--grid); }
-td .soft { font-size: 11.5px; }
+tbody tr + tr.first td { border-top-color: var(--edge); }
+td[rowspan] { vertical-align: top; font-weight: 600; }
+td .soft, th .soft { font-size: 11.5px; font-weight: 400; }
 .samples { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
 .sample { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px; max-width: 100%; }
-.sample img { display: block; max-width: 100%; height: auto; image-rendering: pixelated; background: #808080; }
+.pair { display: flex; gap: 10px; }
+.rows { display: flex; flex-direction: column; justify-content: space-around; font-size: 13px; color: var(--soft); }
+.sample img { display: block; min-width: 0; max-width: 100%; height: auto; image-rendering: pixelated; background: #808080; }
 .sample figcaption { font-size: 13px; color: var(--soft); margin-top: 6px; overflow-wrap: anywhere; }
 .charts + details { margin-top: 16px; }
 details { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 14px; }

@@ -2,7 +2,7 @@
 // before it is still there.
 #include "convssm/run/export.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,10 @@
 #include "convssm/base/read_file.h"
 #include "convssm/base/staged_folder.h"
 #include "convssm/base/version.h"
-#include "convssm/data/write_clips.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/npy.h"
+#include "convssm/io/npz.h"
+#include "convssm/io/tensor.h"
 #include "convssm/io/yaml.h"
 #include "convssm/run/config.h"
 #include "convssm/run/model_file.h"
@@ -28,9 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kFiles[] = {"model.safetensors", "config.yaml",  "export.json", "log.jsonl",
-                                  "status.json",       "metrics.json", "context.npy"};
-constexpr int64_t kContext = 25;  // frames, if the config does not say
+constexpr const char* kFiles[] = {"model.safetensors", "config.yaml", "export.json", "log.jsonl",  "status.json",
+                                  "metrics.json",      "context.npy", "context.npz", "actions.npy"};
+constexpr int64_t kContext = 25;  // frames, if the config does not say; of actions to come
 
 void check_room(const ExportOptions& o) {
   for (const char* name : kFiles) {
@@ -58,6 +59,13 @@ json without_folder(const json& reason) {
 }
 
 std::string plain(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// What a forecast can start from.
+struct ExportedContext {
+  io::Array video;     // [T,H,W,C] in the units of the data
+  at::Tensor actions;  // [T] or [T,A], of the context and of frames after it; undefined if the data has none
+  std::string key;     // their name
+};
 
 class Exporter {
  public:
@@ -125,29 +133,50 @@ class Exporter {
   }
 
   // The first frames of the first test clip; nothing, with a note, if they cannot be had.
-  std::optional<io::Array> context() {
+  std::optional<ExportedContext> context() {
     try {
       const Config config = Config::from_json(loaded_.recipe.config);
       const auto dataset = make_dataset(config);
-      if (!dataset->actions().none() || !dataset->format().is_8_bit()) {
-        result_.notes.push_back("no context.npy: it is for clips of bytes without actions");
-        return std::nullopt;
-      }
       const json asked = config.evaluate.value("context", json(kContext));
-      const int64_t frames =
-          std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, dataset->longest(data::Split::test));
-      return data::to_bytes(dataset->clip(data::Split::test, 0, frames).video[0]);
+      const int64_t longest = dataset->longest(data::Split::test);
+      const int64_t frames = std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, longest);
+      const bool steered = !dataset->actions().none();
+      const int64_t coming = steered ? std::min(kContext, longest - frames) : 0;
+      const data::Clips clip = dataset->clip(data::Split::test, 0, frames + coming);
+      ExportedContext context{
+          io::to_array(data::in_units(clip.video[0].slice(0, 0, frames), dataset->format())), {}, ""};
+      if (steered) {
+        const json key = config.data.value("actions_key", json(""));
+        context.actions = clip.actions[0];
+        context.key = key.is_string() && key != "" ? plain(key) : "actions";
+      }
+      return context;
     } catch (const Error& error) {
-      result_.notes.push_back(fmt::format("no context.npy, the data of the run cannot be read: {}", error.what()));
+      result_.notes.push_back(fmt::format("no context, the data of the run cannot be read: {}", error.what()));
       return std::nullopt;
     }
   }
 
   void write_context() {
-    const auto frames = context();
-    if (!frames) return;
-    io::write_npy(path("context.npy"), *frames);
+    const auto found = context();
+    if (!found) return;
+    if (found->actions.defined()) return write_steered(*found);
+    io::write_npy(path("context.npy"), found->video);
     done("context.npy");
+  }
+
+  // The actions of the context beside it, those of the frames after it in a file of their own.
+  void write_steered(const ExportedContext& context) {
+    const at::Tensor& actions = context.actions;
+    const int64_t frames = context.video.shape()[0];
+    const std::vector<io::NamedArray> arrays{{"data", context.video},
+                                             {context.key, io::to_array(actions.slice(0, 0, frames))}};
+    io::write_npz(path("context.npz"), arrays, true);
+    done("context.npz");
+    if (actions.size(0) == frames)
+      return result_.notes.push_back("no actions.npy: the test clip ends with the context");
+    io::write_npy(path("actions.npy"), io::to_array(actions.slice(0, frames)));
+    done("actions.npy");
   }
 
   json about() const {

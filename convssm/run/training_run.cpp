@@ -7,6 +7,7 @@
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
 #include "convssm/io/yaml.h"
+#include "convssm/nn/modules.h"
 #include "convssm/run/checkpoint.h"
 
 namespace convssm::run {
@@ -34,6 +35,9 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   model_ = make_model(config, dataset_->format());
   model_->to(device);
+  if (!folder.has_checkpoints()) {
+    for (const std::string& line : nn::fewer_groups()) log_info("{}", line);
+  }
   recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
   trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);
   if (folder.has_checkpoints()) load(folder.path("checkpoints"));

@@ -40,6 +40,18 @@ TEST(Cli, UnknownCommandNamesTheNearest) {
   EXPECT_EQ(outcome.code, 2);
   expect_contains(outcome.err, "error: unknown command 'docter'. Did you mean 'doctor'?");
   EXPECT_EQ(run("frobnicate").err.find("Did you mean"), std::string::npos);
+  const auto meant = [](const std::string& arguments, const std::string& command) {
+    const Outcome mistyped = run(arguments);
+    EXPECT_EQ(mistyped.code, 2) << arguments;
+    expect_contains(mistyped.err, "Did you mean '" + command + "'?");
+  };
+  meant("trian", "train");
+  meant("--threads 1 trian", "train");
+  meant("--threads=1 genrate x", "generate");
+  meant("eval runs/a", "evaluate");
+  meant("inspect x.npy", "data inspect");
+  meant("data inspct x.npy", "inspect");
+  meant("data --threads 1 mkae x.npy", "make");
 }
 
 TEST(Cli, WrongOptionsSayWhereToLook) {

@@ -1,4 +1,4 @@
-// Training as a process: killed, interrupted, on a full disk, with a damaged checkpoint, with mistakes in the config.
+// Training as a process: interrupted, on a full disk, with a damaged checkpoint, with mistakes in the config.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,9 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <thread>
 
 #include "../base/scratch_folder.h"
@@ -44,48 +42,10 @@ int wait_for(pid_t child) {
 
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-double seconds_of(const std::function<void()>& action) {
-  const auto begin = std::chrono::steady_clock::now();
-  action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 // Waits until a file is there, at most a minute.
 bool appears(const std::string& path) {
   for (int i = 0; i < 6000 && !fs::exists(path); ++i) sleep_seconds(0.01);
   return fs::exists(path);
-}
-
-TEST(TrainProcess, KilledAtTenRandomPointsEndsWithTheSameBits) {
-  const ScratchFolder scratch;
-  const std::string config = scratch.path("tiny.yaml"), whole = scratch.path("whole"), killed = scratch.path("killed");
-  write_text(config, tiny_config());
-  const std::string longer = " train.steps=300 train.save_interval=7 train.sample_interval=90";
-  const double startup = seconds_of([&] { run("train " + config + " train.steps=2 --run " + scratch.path("short")); });
-  const double all = seconds_of([&] { EXPECT_EQ(run("train " + config + longer + " --run " + whole).code, 0); });
-
-  std::mt19937 random(std::random_device{}());
-  std::uniform_real_distribution<double> moment(0.8 * startup, startup + 0.25 * (all - startup));
-  for (int i = 0; i < 10; ++i) {
-    const pid_t child = start({"train", config, "train.steps=300", "train.save_interval=7", "train.sample_interval=90",
-                               "--run", killed, "--resume"},
-                              scratch.path("log"));
-    sleep_seconds(moment(random));
-    kill(child, SIGKILL);
-    wait_for(child);
-  }
-  size_t resumed = 0;
-  const std::string log = read_all(scratch.path("log"));
-  for (size_t at = log.find("going on from step"); at != std::string::npos;
-       at = log.find("going on from step", at + 1)) {
-    ++resumed;
-  }
-  EXPECT_GE(resumed, 3u) << "of ten kills, too few came after the first checkpoint";
-  const Outcome last = run("train " + config + longer + " --run " + killed + " --resume");
-  ASSERT_EQ(last.code, 0) << last.err;
-  EXPECT_EQ(testing::log_scores(killed), testing::log_scores(whole));
-  const char* newest = "/checkpoints/step-000300.safetensors";
-  EXPECT_EQ(read_all(killed + newest), read_all(whole + newest));
 }
 
 TEST(TrainProcess, AnInterruptFinishesTheStepAndSaves) {

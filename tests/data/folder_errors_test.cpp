@@ -90,6 +90,24 @@ TEST_F(FolderErrors, WrongActions) {
   expect_refused({"all of one kind", "a.npz", "b.npz", "2 numbers per frame"});
 }
 
+TEST_F(FolderErrors, ActionsOfAnotherName) {
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"action", at::tensor({0, 4, 2}, at::kLong)}, {"other", numbers({9})}});
+  const auto has_line = [](const Dataset& dataset, const std::string& part) {
+    return std::ranges::any_of(dataset.summary(), [&](const auto& line) { return line.find(part) != line.npos; });
+  };
+  const auto without = open(all_train);
+  EXPECT_TRUE(without->actions().none());
+  EXPECT_TRUE(has_line(*without, "if 'action' holds them, set data.actions_key=action"));
+  json named = all_train;
+  named["actions_key"] = "action";
+  const auto with = open(named);
+  EXPECT_EQ(with->actions().count, 5);
+  EXPECT_TRUE(has_line(*with, "5 different actions, action k leads to frame k"));
+  EXPECT_EQ(with->clip(Split::train, 0, 3).actions[0][1].item<int64_t>(), 4);
+  expect_refused({"a.npz", "no array 'acts'", "data.actions_key", "'action', which could be"},
+                 {{"actions_key", "acts"}});
+}
+
 TEST_F(FolderErrors, SplitsWithoutTraining) {
   for (const char* other : {"valid", "test"}) {
     std::filesystem::remove_all(folder.path());

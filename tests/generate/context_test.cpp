@@ -9,6 +9,7 @@
 #include "convssm/base/file_memory.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
+#include "convssm/io/png.h"
 #include "convssm/io/tensor.h"
 #include "convssm/io/video_writer.h"
 #include "tests/base/scratch_folder.h"
@@ -40,10 +41,67 @@ TEST(Context, IsInTheRangesOfTheModel) {
   const Context whole = read_context(scratch.path("k.npy"), weather(), {});
   EXPECT_EQ(whole.clips.video.sizes(), (std::vector<int64_t>{1, 3, 2, 6, 4}));
   EXPECT_LT(distance(whole.clips.video[0], video), 1e-5);
-  EXPECT_FALSE(whole.actions.defined());
+  EXPECT_FALSE(whole.clips.actions.defined() || whole.coming.defined());
+  EXPECT_EQ(whole.layout, "THWC");
   const Context start = read_context(scratch.path("k.npy"), weather(), {.frames = 2});
   EXPECT_TRUE(start.clips.video.equal(whole.clips.video.slice(1, 0, 2)));
   EXPECT_EQ(start.description, "1 clip of 2 frames, 6 x 4 with 2 channels (THWC)");
+}
+
+TEST(Context, IsAnyWindowOfTheRecording) {
+  const ScratchFolder scratch;
+  const at::Tensor video = frames(6, kBytes), bytes = data::in_units(video, kBytes).squeeze(-1);
+  io::write_npz(
+      scratch.path("k.npz"),
+      std::vector<io::NamedArray>{{"data", io::to_array(bytes)}, {"actions", io::to_array(at::arange(6, at::kLong))}},
+      true);
+  const at::Tensor all = read_context(scratch.path("k.npz"), kBytes, {}).clips.video;
+  const auto expect = [&](const ContextOptions& o, int64_t begin, int64_t end) {
+    const Context found = read_context(scratch.path("k.npz"), kBytes, o);
+    EXPECT_TRUE(found.clips.video.equal(all.slice(1, begin, end)));
+    EXPECT_TRUE(found.clips.actions[0].equal(at::arange(begin, end, at::kLong)));
+    EXPECT_EQ(found.coming.defined(), end < 6);
+    if (end < 6) EXPECT_TRUE(found.coming[0].equal(at::arange(end, 6, at::kLong)));
+    EXPECT_EQ(found.layout, "THW");
+  };
+  expect({.frames = -2}, 4, 6);
+  expect({.frames = -6}, 0, 6);
+  expect({.first = 1}, 1, 6);
+  expect({.first = 1, .frames = 3}, 1, 4);
+  expect({.first = -3, .frames = 1}, 3, 4);
+}
+
+TEST(Context, AFolderOfPicturesIsOneClip) {
+  const ScratchFolder scratch;
+  const at::Tensor bytes = data::in_units(frames(12, kBytes), kBytes);
+  for (int64_t k = 0; k < 12; ++k) {
+    const at::Tensor frame = bytes[k].contiguous();
+    const uint8_t* pixels = frame.data_ptr<uint8_t>();
+    io::write_png(scratch.path("f" + std::to_string(k) + ".png"), {4, 6, 1, {pixels, pixels + 24}});
+  }
+  const Context found = read_context(scratch.path(), kBytes, {.first = 1, .frames = 10});  // f10 after f9
+  EXPECT_EQ(found.clips.video.sizes(), (std::vector<int64_t>{1, 10, 1, 6, 4}));
+  EXPECT_LT(distance(found.clips.video[0], frames(12, kBytes).slice(0, 1, 11)), 1.0 / 255 + 1e-6);
+  EXPECT_EQ(found.layout, "THWC");
+  expect_error([&] { read_context(scratch.path(), kBytes, {.frames = 13}); }, {"has 12 frames", "13"});
+  expect_error([&] { read_context(scratch.path(), kBytes, {.clip = 1}); }, {"1 clips", "number 1"});
+}
+
+TEST(Context, AFolderOfRecordingsIsAClipEach) {
+  const ScratchFolder scratch;
+  const auto write = [&](const std::string& name, int64_t count, double value) {
+    io::write_npy(scratch.path(name), io::to_array(at::full({count, 6, 4}, value, at::kByte)));
+  };
+  write("a.npy", 5, 0), write("b.npy", 7, 255);
+  expect_error([&] { read_context(scratch.path(), kBytes, {}); }, {"5 and 7 frames", "--context-frames"});
+  const Context last = read_context(scratch.path(), kBytes, {.frames = -3});
+  EXPECT_EQ(last.clips.video.sizes(), (std::vector<int64_t>{2, 3, 1, 6, 4}));
+  EXPECT_EQ(last.clips.video[0].max().item<float>(), -1);
+  EXPECT_EQ(last.clips.video[1].min().item<float>(), 1);
+  EXPECT_EQ(read_context(scratch.path(), kBytes, {.clip = 1}).clips.video.size(1), 7);
+  expect_error([&] { read_context(scratch.path(), weather(), {}); }, {"a.npy", "1 channel"});
+  const ScratchFolder empty;
+  expect_error([&] { read_context(empty.path(), kBytes, {}); }, {"no recordings", ".png"});
 }
 
 TEST(Context, HasTheActionsOfTheWholeFile) {
@@ -56,11 +114,11 @@ TEST(Context, HasTheActionsOfTheWholeFile) {
       const Context second = read_context(scratch.path("a.npz"), kBytes, {.frames = 2, .clip = 1});
       EXPECT_EQ(second.clips.video.sizes(), (std::vector<int64_t>{1, 2, 1, 6, 4}));
       EXPECT_EQ(second.clips.video.max().item<float>(), -1);
-      EXPECT_TRUE(second.actions.equal(actions.slice(0, 1)));
+      EXPECT_TRUE(second.coming.equal(actions.slice(0, 1).slice(1, 2)));
       EXPECT_TRUE(second.clips.actions.equal(actions.slice(0, 1).slice(1, 0, 2)));
       const Context both = read_context(scratch.path("a.npz"), kBytes, {.frames = 2});
       EXPECT_EQ(both.clips.batch(), 2);
-      EXPECT_TRUE(both.actions.equal(actions));
+      EXPECT_TRUE(both.coming.equal(actions.slice(1, 2)));
       data::check_clips("test", both.clips);
     }
   }
@@ -98,7 +156,9 @@ TEST(Context, WhatDoesNotFitIsRefused) {
   };
   refuse(weather(), {}, {"a.npy", "6 x 4 with 1 channel ", "trained on 6 x 4 with 2 channels"});
   refuse(kBytes, {.frames = 4}, {"has 3 frames, a context of 4"});
-  refuse(kBytes, {.frames = -1}, {"positive"});
+  refuse(kBytes, {.frames = -4}, {"has 3 frames, a context of 4"});
+  refuse(kBytes, {.first = 3}, {"has 3 frames", "number 3"});
+  refuse(kBytes, {.first = 1, .frames = -1}, {"either the last 1 frames"});
   refuse(kBytes, {.clip = 1}, {"holds 1 clips, number 1"});
 }
 

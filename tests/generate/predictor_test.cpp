@@ -146,6 +146,20 @@ TEST(Predictor, Actions) {
   expect_error([&] { predictor.next_after(at::tensor({0, 4}, at::kLong)); }, {"below model.actions = 4", "got 4"});
 }
 
+TEST(Predictor, ObservedFramesAreAContextThatGrows) {
+  const Kind kind{kConvS5, 1, 12, 12, 4};
+  const auto model = make(kind);
+  const at::Tensor video = clips(kind, 2, 3), actions = at::tensor({0, 3, -1, 2, 1, 1}, at::kLong).view({2, 3});
+  const at::Tensor next = at::tensor({1, 2}, at::kLong);
+  for (const bool compile : {true, false}) {
+    Predictor whole(*model, {.batch = 2, .compile = compile}), grown(*model, {.batch = 2, .compile = compile});
+    whole.start({video, actions});
+    for (int64_t k = 0; k < 3; ++k) grown.observe(video.select(1, k), actions.select(1, k));
+    EXPECT_LT(distance(grown.next_after(next), whole.next_after(next)), 1e-5) << compile;
+    expect_error([&] { grown.observe(video.select(1, 0).slice(0, 0, 1)); }, {"2 clips", "got 1"});
+  }
+}
+
 TEST(Predictor, AStateGoesBetweenPredictorAndModel) {
   const Kind kind{kConvS5};
   const auto model = make(kind);

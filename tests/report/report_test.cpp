@@ -35,12 +35,14 @@ TEST(Report, ShowsEverythingOfAWholeRun) {
   expect_parts(page, {"id=\"chart-loss\"", "id=\"chart-parts\"", "id=\"chart-lr\"", "id=\"chart-grad-norm\"",
                       "id=\"chart-throughput\"", "id=\"validation-psnr_f01\"", "id=\"validation-ssim_gauss11\"",
                       "id=\"horizon-psnr_f01\"", "id=\"horizon-ssim_gauss11\"", "copy last"});
-  expect_parts(page, {"400 frames", "<b>22.78</b> <span class=\"soft\">± 0.05</span>", "<b>0.901</b>", "14.10",
-                      "<td>PSNR ↑ <span class=\"soft\">psnr_f01</span></td><td class=\"first\"><b>22.78</b>",
-                      "<td>–</td></tr>", "&lt;b&gt;blank&lt;/b&gt;</th>", "context 100", "quantized yes",
+  expect_parts(page, {"<td rowspan=\"3\">400</td><td class=\"left\">convs5</td><td><b>22.78</b>", "14.10",
+                      "<b>0.901</b>", "<b>22.78</b> <span class=\"soft\">± 0.05</span>",
+                      "<th>PSNR ↑<br><span class=\"soft\">psnr_f01</span></th>", "<td>–</td></tr>",
+                      "<td class=\"left\">&lt;b&gt;blank&lt;/b&gt;</td>", "context 100", "quantized yes",
                       "What the metrics are", "<b>psnr_f01</b>: peak &lt;ratio&gt;", "left out: fvd_i3d"});
   expect_parts(page, {"data:image/gif;base64,R0lGOD", "<figcaption>step 500</figcaption>", "evaluate strip 0",
-                      "<summary>config.yaml</summary>"});
+                      "<details open><summary>config.yaml</summary>", "<span>truth</span><span>forecast</span>",
+                      "/config.yaml --run", "convssm evaluate"});
   expect_none(page, {"Not in this report", "chart-skipped", "http-equiv=\"refresh\""});
 }
 
@@ -66,6 +68,37 @@ TEST(Report, TheCurvesOfASecondPlayerStandBesideThoseOfTheFirst) {
   expect_parts(chart_of(page, "chart-lr"), {"second.lr"});
   expect_parts(chart_of(page, "chart-grad-norm"), {"second.grad_norm"});
   expect_parts(chart_of(page, "chart-loss"), {"second.loss"});
+}
+
+TEST(Report, TheBestPictureComesFirst) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  for (const char* name : {"evaluate.gif", "evaluate-strip-1.gif", "step-000500.png", "step-000600.png", "own.gif"}) {
+    folder.write(std::string("samples/") + name, tiny_gif());
+  }
+  const RunView run = read_run_view(folder.path(), 1000000);
+  std::vector<std::string> names;
+  for (const Sample& sample : run.samples.shown) names.push_back(sample.name);
+  ASSERT_EQ(names.size(), 6u);  // the animation of step 500 shows what its strip does
+  EXPECT_EQ((std::vector<std::string>(names.begin(), names.begin() + 3)),
+            (std::vector<std::string>{"evaluate.gif", "evaluate-strip-0.gif", "evaluate-strip-1.gif"}));
+  const std::string page = sample_images(run);
+  EXPECT_LT(page.find("the first 100 frames are seen"), page.find("step 500"));
+  size_t labelled = 0;
+  for (size_t at = page.find("<span>truth</span>"); at != std::string::npos;
+       at = page.find("<span>truth</span>", at + 1)) {
+    ++labelled;
+  }
+  EXPECT_EQ(labelled, 5u) << "all but the picture that is not of the program";
+}
+
+TEST(Report, StaysBelowTwoMegabytes) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  for (int i = 0; i < 30; ++i) {
+    folder.write(fmt::format("samples/step-{:06}.gif", i), tiny_gif(64, 64) + std::string(250000, 'x'));
+  }
+  EXPECT_LT(page_of(folder).size(), 2000000u);
 }
 
 TEST(Report, LoadsNothingFromElsewhere) {

@@ -124,6 +124,14 @@ void PixelPredictorImpl::check(const char* operation, const Clips& clips) const 
 }
 
 void PixelPredictorImpl::check_data(const data::FrameFormat&, const data::ActionFormat& actions) const {
+  if (this->actions().matter() && actions.none()) {
+    fail(
+        ErrorKind::usage,
+        "the model takes actions (model.{}), the data has none; give it an array of actions (data.actions_key), or set "
+        "model.actions=1 model.action_values=0",
+        options_.action_values > 0 ? fmt::format("action_values={}", options_.action_values)
+                                   : fmt::format("actions={}", options_.actions));
+  }
   if (options_.actions > 0 && options_.action_values == 0 && actions.count > options_.actions) {
     fail(ErrorKind::usage, "the data has {} actions, the model {}; set model.actions={} (or 0 to leave them out)",
          actions.count, options_.actions, actions.count);
@@ -254,6 +262,11 @@ Forecast PixelPredictorImpl::next(const State& state, const at::Tensor& action) 
   auto out = core_->step(core_input(waiting, action), pixel::core_state(state), timing);
   const at::Tensor frame = at::clamp(decode(out.y), -1, 1);
   return {frame, pixel::make_state(out.state, frame, true, {{}, {}, timing.step_rescale})};
+}
+
+data::ActionFormat PixelPredictorImpl::actions() const {
+  return options_.action_values > 0 ? data::ActionFormat{0, options_.action_values}
+                                    : data::ActionFormat{options_.actions};
 }
 
 int64_t PixelPredictorImpl::clips_in(const State& state) const {

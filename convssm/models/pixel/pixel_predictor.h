@@ -46,6 +46,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
   Forecast next(const State& state, const at::Tensor& action) override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;
+  data::ActionFormat actions() const override;
   int64_t clips_in(const State& state) const override;
   bool compiles() const override;  // a plan is made of kernels, which run on the CPU
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;

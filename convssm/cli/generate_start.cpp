@@ -1,0 +1,126 @@
+// Reads what forecasts go on from and says what was found, above all which action leads to which frame.
+#include "convssm/cli/generate_start.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "convssm/base/error.h"
+#include "convssm/base/log.h"
+#include "convssm/data/actions.h"
+#include "convssm/generate/actions.h"
+#include "convssm/generate/generate.h"
+#include "convssm/generate/state_file.h"
+
+namespace convssm::cli {
+namespace {
+
+constexpr int64_t kFrames = 100;  // if nothing says how many
+constexpr const char* kGiveActions =
+    "Give --actions FILE with an action for each frame to generate; -1, or NaN, stands for an unknown one";
+
+class StartReader {
+ public:
+  StartReader(const GenerateCommand& c, const run::LoadedModel& loaded)
+      : c_(c), loaded_(loaded), forecaster_(models::forecaster_of(*loaded.model)), reading_(c.reading) {
+    const nlohmann::json dropout = trained_with("/train/action_dropout"), key = trained_with("/data/actions_key");
+    rules_ = {forecaster_.actions(), dropout.is_number() && dropout.get<double>() > 0};
+    if (reading_.actions_key.empty() && key.is_string()) reading_.actions_key = key.get<std::string>();
+  }
+
+  ForecastStart read() {
+    c_.state.empty() ? read_context() : read_state();
+    if (!c_.actions.empty()) read_actions();
+    start_.frames = c_.frames >= 0 ? c_.frames : c_.actions.empty() ? kFrames : coming_.size(1);
+    const std::string whose = !c_.actions.empty()   ? c_.actions
+                              : !c_.context.empty() ? c_.context + ", after the context,"
+                                                    : std::string("the command");
+    start_.actions = generate::complete_actions(coming_, start_.clips, start_.frames, rules_, whose, kGiveActions);
+    if (start_.actions.defined()) start_.actions = start_.actions.repeat_interleave(c_.samples, 0);
+    return start_;
+  }
+
+ private:
+  // Of the config that the model was trained with; a file may hold anything, or nothing.
+  nlohmann::json trained_with(const char* where) const {
+    const nlohmann::json::json_pointer pointer(where);
+    const nlohmann::json& config = loaded_.recipe.config;
+    return config.contains(pointer) ? config[pointer] : nlohmann::json();
+  }
+
+  // Frames of a recording with their actions; what it has of the frames after them may be the actions to come.
+  data::Clips read_frames(const std::string& path) {
+    const generate::Context found = generate::read_context(path, loaded_.recipe.frames, reading_);
+    data::Clips clips = found.clips;
+    const int64_t K = clips.frames();
+    const bool has_actions = clips.actions.defined();
+    log_info("{}: {}{}", c_.state.empty() ? "context" : "observed", found.description,
+             has_actions ? "; its action k leads to its frame k" : "");
+    const std::string key = reading_.actions_key.empty() ? "actions" : reading_.actions_key;
+    const std::string hint = found.like_actions.empty()
+                                 ? fmt::format("Put an array '{}' beside its frames, in an .npz file", key)
+                                 : fmt::format("If its array '{}' holds them, give --actions-key {}",
+                                               found.like_actions[0], found.like_actions[0]);
+    // Nothing was before the only frame of a context.
+    if (K > 1 || has_actions || !c_.state.empty()) {
+      clips.actions = generate::complete_actions(clips.actions, clips.batch(), K, rules_, path, hint);
+    }
+    coming_ = found.coming;
+    start_.layout = found.layout;
+    return clips;
+  }
+
+  void read_context() {
+    const data::Clips clips = read_frames(c_.context);
+    if (c_.samples > 1 && !forecaster_.draws()) {
+      log_warning("this model draws no random numbers: the {} futures of a clip will be equal", c_.samples);
+    }
+    start_.clips = clips.batch();
+    start_.rows = start_.clips * c_.samples;
+    start_.context = data::repeat_rows(clips, c_.samples);
+    const int64_t first = std::max<int64_t>(c_.reading.clip, 0);
+    for (int64_t row = 0; row < start_.rows; ++row) {
+      start_.seeds.push_back(generate::future_seed(c_.seed, first + row / c_.samples, row % c_.samples));
+    }
+  }
+
+  void read_state() {
+    start_.state = generate::load_state(c_.state, {loaded_.checksum, loaded_.recipe.weights});
+    start_.clips = start_.rows = forecaster_.clips_in(start_.state);
+    if (!reading_.layout.empty()) start_.layout = reading_.layout.substr(reading_.layout[0] == 'N' ? 1 : 0);
+    if (c_.observe.empty()) return;
+    start_.observed = read_frames(c_.observe);
+    if (start_.observed.batch() == start_.rows) return;
+    fail(ErrorKind::data, "{} holds {} clips, the state {} holds {} futures; expected a clip for each", c_.observe,
+         start_.observed.batch(), c_.state, start_.rows);
+  }
+
+  void read_actions() {
+    if (!rules_.format.matter()) {
+      fail(ErrorKind::usage, "this model was trained without actions: --actions {} would change nothing", c_.actions);
+    }
+    at::Tensor found = data::read_action_file(c_.actions, reading_.actions_key);
+    if (c_.reading.clip > 0 && found.size(0) > c_.reading.clip) {
+      found = found.slice(0, c_.reading.clip, c_.reading.clip + 1);
+    }
+    coming_ = generate::for_each_clip(found, start_.clips, c_.actions);
+    log_info("actions: {} for each of {} clip{} from {}; action k leads to generated frame k, counted from 0",
+             coming_.size(1), start_.clips, start_.clips == 1 ? "" : "s", c_.actions);
+  }
+
+  const GenerateCommand& c_;
+  const run::LoadedModel& loaded_;
+  models::Forecaster& forecaster_;
+  generate::ContextOptions reading_;
+  generate::ActionRules rules_;
+  at::Tensor coming_;  // [clips,T] or [clips,T,A] of frames to generate, as far as they are known
+  ForecastStart start_;
+};
+
+}  // namespace
+
+ForecastStart make_start(const GenerateCommand& command, const run::LoadedModel& loaded) {
+  return StartReader(command, loaded).read();
+}
+
+}  // namespace convssm::cli
