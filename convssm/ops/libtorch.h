@@ -16,8 +16,8 @@ namespace convssm {
 
 #if TORCH_VERSION_MAJOR < 2
 template <typename T>
-using Optional = Optional<T>;
-inline constexpr nullopt_t nullopt = nullopt;
+using Optional = c10::optional<T>;
+inline constexpr c10::nullopt_t nullopt = c10::nullopt;
 #else
 template <typename T>
 using Optional = std::optional<T>;
