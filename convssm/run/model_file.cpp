@@ -100,7 +100,7 @@ std::string file_of(const std::string& path, int64_t step) {
 std::pair<fs::path, nlohmann::json::json_pointer> record_of(const fs::path& model) {
   if (model.filename() == "model.safetensors")
     return {model.parent_path() / "export.json", nlohmann::json::json_pointer("/weights/checksum")};
-  if (!model.filename().string().starts_with("step-")) return {};
+  if (!model.filename().string().starts_with("step-")) return {fs::path(), nlohmann::json::json_pointer()};
   return {fs::path(model).replace_extension(".json"), nlohmann::json::json_pointer("/checksum")};
 }
 
@@ -111,10 +111,10 @@ std::string verified_checksum(const io::SafetensorsFile& file, const std::string
   const std::string found = io::file_checksum(path);
   const auto [record, place] = record_of(path);
   if (record.empty() || !fs::exists(record)) return found;
-  const nlohmann::json json = parse_json(read_file(record.string()), record.string());
-  if (!json.contains(place) || json[place] == found) return found;
+  const nlohmann::json said = parse_json(read_file(record.string()), record.string());
+  if (!said.contains(place) || said[place] == found) return found;
   fail(ErrorKind::data, "{} has the checksum {}, but {} says {}: one of the two was damaged or changed", path, found,
-       record.string(), json[place].dump());
+       record.string(), said[place].dump());
 }
 
 }  // namespace
