@@ -54,17 +54,19 @@ struct File {
   fs::file_time_type time;
 };
 
+bool is_strip_of_step(const std::string& name) { return name.starts_with("step-") && name.ends_with(".png"); }
+
 // What tells most comes first: all clips of the evaluation in motion, then as strips, then how training got there.
 int rank_of(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name == "evaluate.gif" ? 0 : name.starts_with("evaluate") ? 1 : 2;
+  return name == "evaluate.gif" ? 0 : name.starts_with("evaluate") ? 1 : is_strip_of_step(name) ? 3 : 2;
 }
 
 // The strip of a training step shows clips that its animation shows too.
-bool is_shown_by(const fs::path& path, const std::vector<File>& files) {
-  const fs::path moving = fs::path(path).replace_extension(".gif");
-  return rank_of(path) == 2 && path.extension() == ".png" &&
-         std::ranges::any_of(files, [&](const File& other) { return other.path == moving; });
+bool is_shown_by(const std::string& name, const std::vector<Sample>& shown) {
+  const std::string moving = name.substr(0, name.size() - 4) + ".gif";
+  return is_strip_of_step(name) &&
+         std::ranges::any_of(shown, [&](const Sample& other) { return other.name == moving; });
 }
 
 std::vector<File> best_first(const fs::path& folder) {
@@ -77,8 +79,6 @@ std::vector<File> best_first(const fs::path& folder) {
       files.push_back({it->path(), fs::last_write_time(it->path(), ignored)});
     }
   }
-  const std::vector<File> all = files;
-  std::erase_if(files, [&](const File& file) { return is_shown_by(file.path, all); });
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
     const int rank_a = rank_of(a.path), rank_b = rank_of(b.path);
     if (rank_a != rank_b) return rank_a < rank_b;
@@ -107,6 +107,7 @@ bool read_head(Sample& sample) {
 Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::string>& notes) {
   Samples out;
   for (const File& file : best_first(folder)) {
+    if (is_shown_by(file.path.filename().string(), out.shown)) continue;
     std::error_code error;
     const uint64_t size = fs::file_size(file.path, error);
     if (!error && size > room) {

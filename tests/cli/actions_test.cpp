@@ -29,7 +29,7 @@ io::Array action_array(const std::vector<int64_t>& actions) {
 
 std::vector<int64_t> walk(int64_t frames) {
   std::vector<int64_t> actions;
-  for (int64_t k = 0; k < frames; ++k) actions.push_back(k * k % 3);
+  for (int64_t k = 0; k < frames; ++k) actions.push_back(k * k / 2 % 3);
   return actions;
 }
 

@@ -61,7 +61,9 @@ TEST(Context, IsAnyWindowOfTheRecording) {
     EXPECT_TRUE(found.clips.video.equal(all.slice(1, begin, end)));
     EXPECT_TRUE(found.clips.actions[0].equal(at::arange(begin, end, at::kLong)));
     EXPECT_EQ(found.coming.defined(), end < 6);
-    if (end < 6) EXPECT_TRUE(found.coming[0].equal(at::arange(end, 6, at::kLong)));
+    if (end < 6) {
+      EXPECT_TRUE(found.coming[0].equal(at::arange(end, 6, at::kLong)));
+    }
     EXPECT_EQ(found.layout, "THW");
   };
   expect({.frames = -2}, 4, 6);
