@@ -22,10 +22,7 @@ constexpr uint64_t cache_bytes = uint64_t{256} << 20;
 void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o,
                const std::shared_ptr<ArrayCache>& cache, std::vector<ClipRef>& clips) {
   const FoundFiles found = find_recordings(folder, Kinds::one);
-  if (found.names.empty()) {
-    fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}", folder, recording_endings(),
-         found.others > 0 ? fmt::format(", but {} others", found.others) : "");
-  }
+  if (found.names.empty()) fail_no_recordings(folder, found);
   for (const std::string& name : found.names) {
     auto file =
         open_recording(recording_path(folder, name), {.key = o.key, .layout = o.layout, .name = name, .cache = cache});
@@ -35,7 +32,7 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
     }
     index.files.push_back(std::move(file));
   }
-  if (found.others > 0) index.notes.push_back(fmt::format("{} files of other kinds are left out", found.others));
+  if (found.others > 0) index.notes.push_back(left_out_text(folder, found));
 }
 
 // In [0,1), by the name of the clip and nothing else.
