@@ -42,6 +42,14 @@ class Dataset {
   virtual int64_t longest(Split split) const = 0;  // frames that every clip has, or any_length
   virtual FrameFormat format() const = 0;
   virtual ActionFormat actions() const { return {}; }
+
+  // Before a training: Error(data) for what it would refuse on the way, with its place. Of more data than can be read in
+  // seconds this only starts, and clip() throws what is found. Before clip() is called from other threads.
+  virtual void check() const {}
+
+  // For people: which clips of a split have fewer frames, and how to leave them out; "" if none has, or nobody knows.
+  virtual std::string short_clips(Split, int64_t) const { return ""; }
+
   virtual std::vector<std::string> summary() const = 0;  // lines for people: what was found, how it is read
 };
 

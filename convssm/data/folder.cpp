@@ -10,6 +10,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/base/random.h"
+#include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
 
 namespace convssm::data {
@@ -21,6 +22,7 @@ class Folder : public Dataset {
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
     const auto& clips = index_.clips.of(split);
+    if (check_) check_->rethrow();
     if (clips.empty()) fail(ErrorKind::data, "[folder] '{}' holds no {} clips", options_.path, name(split));
     const ClipRef& ref = clips[index % clips.size()];
     Recording& recording = *index_.files[ref.file];
@@ -50,6 +52,27 @@ class Folder : public Dataset {
   }
 
   ActionFormat actions() const override { return index_.actions; }
+
+  void check() const override {
+    if (index_.looked_through || check_) return;
+    std::vector<RecordingInfo> files;
+    for (const auto& file : index_.files) files.push_back(file->info());
+    check_ = std::make_unique<FileCheck>(files, index_.ranges);
+  }
+
+  std::string short_clips(Split split, int64_t frames) const override {
+    const auto& clips = index_.clips.of(split);
+    const auto is_short = [&](const ClipRef& clip) { return clip.frames < frames; };
+    const auto first = std::ranges::find_if(clips, is_short);
+    if (first == clips.end()) return "";
+    const RecordingInfo& info = index_.files[first->file]->info();
+    const auto count = std::ranges::count_if(clips, is_short);
+    const std::string part = first->frames < info.frames ? " for this split" : "";
+    return fmt::format("'{}' clip {} has {} frames{}; {} of {} {} clips are too short{}", info.path, first->row,
+                       first->frames, part, count, clips.size(), name(split),
+                       part.empty() ? fmt::format(", data.min_frames={} leaves them out", frames) : "");
+  }
+
   std::vector<std::string> summary() const override { return index_.notes; }
 
  private:
@@ -69,6 +92,7 @@ class Folder : public Dataset {
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
+  mutable std::unique_ptr<FileCheck> check_;  // once it was asked for
 };
 
 }  // namespace
@@ -85,6 +109,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("high", o.high);
   read("channels", o.channels);
   read("clamp", o.clamp);
+  read("min_frames", o.min_frames);
   read("crop", [&o](const std::string& text) {
     if (text != "random" && text != "start") fail(ErrorKind::usage, "[folder] crop is random or start, got '{}'", text);
     o.random_crop = text == "random";
@@ -96,6 +121,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
          "[folder] test_fraction and valid_fraction must be at least 0 and together less than 1, got {} and {}",
          o.test_fraction, o.valid_fraction);
   }
+  if (o.min_frames < 0) fail(ErrorKind::usage, "[folder] min_frames must be 0 or positive, got {}", o.min_frames);
   check_layout(o.layout);
   return o;
 }

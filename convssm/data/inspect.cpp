@@ -94,6 +94,7 @@ void add_file(Inspection& found, const RecordingInfo& info) {
   for (size_t c = 0; c < values.size(); ++c) {
     found.channels[c].add(values[c]);
     found.values.add(values[c]);
+    if (found.problem.empty()) found.problem = not_finite_text(info, values[c]);
   }
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
@@ -110,9 +111,6 @@ void inspect_files(Inspection& found, const std::string& key, const std::string&
     const RecordingInfo info = open_recording(path, {.key = key, .layout = layout, .name = name})->info();
     if (found.arrays.empty()) found.arrays.push_back(summary_of("", {info.dtype, info.shape}));
     add_file(found, info);
-  }
-  if (found.values.nan + found.values.infinite > 0) {
-    found.problem = "pixels that are NaN or infinite are refused in training; clean the files";
   }
   found.yaml = folder_yaml(found, key, layout);
   check_splits(found.path);

@@ -20,11 +20,12 @@ int64_t count_clips(const data::Dataset& dataset, const EvaluateOptions& o) {
   const int64_t frames = o.context + o.longest();
   if (dataset.size(data::Split::test) == 0) fail(ErrorKind::data, "the dataset has no test clips");
   if (dataset.longest(data::Split::test) < frames) {
+    const std::string which = dataset.short_clips(data::Split::test, frames);
     fail(
         ErrorKind::usage,
         "[evaluate] context {} and horizon {} ask for test clips of {} frames, they have {}; set evaluate.horizons and "
-        "evaluate.context to less",
-        o.context, o.longest(), frames, dataset.longest(data::Split::test));
+        "evaluate.context to less{}",
+        o.context, o.longest(), frames, dataset.longest(data::Split::test), which.empty() ? "" : ". " + which);
   }
   return static_cast<int64_t>(std::min<uint64_t>(o.samples, dataset.size(data::Split::test)));
 }

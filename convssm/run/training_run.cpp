@@ -31,6 +31,7 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   }
   const uint64_t program = current_rss();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
+  dataset_->check();
   model_ = make_model(config, dataset_->format());
   model_->to(device);
   recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
