@@ -81,7 +81,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
                                           .compile = command.engine != "eager"};
   const StopRequest stop;
-  Progress progress("evaluate", std::min<int64_t>(options.samples, dataset->size(data::Split::test)));
+  Progress progress("evaluate", evaluate::count_samples(*dataset, options));
   auto result = evaluate::evaluate(
       *loaded.model, *dataset, options, metrics, loaded.model->label(),
       [&](int64_t done) {

@@ -40,6 +40,11 @@ class Dataset {
 
   virtual uint64_t size(Split split) const = 0;    // number of different clips, or any_count
   virtual int64_t longest(Split split) const = 0;  // frames that every clip has, or any_length
+  virtual int64_t length(Split split, uint64_t) const { return longest(split); }  // of one clip
+
+  // `frames` frames of a clip from number `first` on; from 0 on they are those of clip(), but for training clips.
+  virtual Clips part(Split split, uint64_t index, int64_t first, int64_t frames) const;
+
   virtual FrameFormat format() const = 0;
   virtual ActionFormat actions() const { return {}; }
 

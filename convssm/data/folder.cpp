@@ -21,14 +21,16 @@ class Folder : public Dataset {
   Folder(const FolderOptions& options, uint64_t seed) : options_(options), seed_(seed), index_(index_folder(options)) {}
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
-    const auto& clips = index_.clips.of(split);
+    return part(split, index, start(split, index, ref(split, index).frames - frames), frames);
+  }
+
+  Clips part(Split split, uint64_t index, int64_t from, int64_t frames) const override {
     if (check_) check_->rethrow();
-    if (clips.empty()) fail(ErrorKind::data, "[folder] '{}' holds no {} clips", options_.path, name(split));
-    const ClipRef& ref = clips[index % clips.size()];
+    const ClipRef& ref = this->ref(split, index);
     Recording& recording = *index_.files[ref.file];
     const RecordingInfo& info = recording.info();
-    check_length(ref, info, frames);
-    const int64_t first = ref.first + start(split, index, ref.frames - frames);
+    check_length(ref, info, from, frames);
+    const int64_t first = ref.first + from;
     Clips clip{.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat)};
     recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
@@ -42,6 +44,8 @@ class Folder : public Dataset {
     for (const ClipRef& clip : index_.clips.of(split)) frames = std::min(frames, clip.frames);
     return frames;
   }
+
+  int64_t length(Split split, uint64_t index) const override { return ref(split, index).frames; }
 
   FrameFormat format() const override {
     const RecordingInfo& info = index_.files[0]->info();
@@ -76,16 +80,23 @@ class Folder : public Dataset {
   std::vector<std::string> summary() const override { return index_.notes; }
 
  private:
-  static void check_length(const ClipRef& ref, const RecordingInfo& info, int64_t frames) {
-    if (frames < 1) fail(ErrorKind::usage, "[folder] frames must be positive, got {}", frames);
-    if (frames <= ref.frames) return;
+  const ClipRef& ref(Split split, uint64_t index) const {
+    const auto& clips = index_.clips.of(split);
+    if (clips.empty()) fail(ErrorKind::data, "[folder] '{}' holds no {} clips", options_.path, name(split));
+    return clips[index % clips.size()];
+  }
+
+  static void check_length(const ClipRef& ref, const RecordingInfo& info, int64_t from, int64_t frames) {
+    if (frames < 1 || from < 0)
+      fail(ErrorKind::usage, "[folder] frames must be positive, got {} from {} on", frames, from);
+    if (frames <= ref.frames - from) return;
     fail(ErrorKind::data, "[folder] '{}' clip {} has {} frames{}, {} are asked for", info.path, ref.row, ref.frames,
-         ref.frames < info.frames ? " for this split" : "", frames);
+         ref.frames < info.frames ? " for this split" : "", from + frames);
   }
 
   // The first frame of the window, of `spare` + 1 possible ones.
   int64_t start(Split split, uint64_t index, int64_t spare) const {
-    if (split != Split::train || !options_.random_crop || spare == 0) return 0;
+    if (split != Split::train || !options_.random_crop || spare <= 0) return 0;
     return static_cast<int64_t>(Stream(seed_, "folder: window", index).below(static_cast<uint64_t>(spare) + 1));
   }
 
