@@ -82,5 +82,22 @@ TEST_F(OwnData, ClipsTooShortAreNamedAndLeftOutByChoice) {
   expect_contains(left.err, "1 of 5 files have fewer than 6 frames and are left out: 'short.npy' (3)");
 }
 
+// From a file to scores with nothing but what the program prints.
+TEST_F(OwnData, TheConfigOfInspectTrainsAndIsScoredOnManyWindows) {
+  write_wave("a.npy", 400);
+  const Outcome looked = run("data inspect " + at("a.npy") + " --config " + at("own.yaml"));
+  ASSERT_EQ(looked.code, 0) << looked.err;
+  expect_contains(looked.out, "convssm train " + folder.path("own.yaml"));
+  EXPECT_EQ(run("data inspect " + at("a.npy") + " --config " + at("own.yaml")).code, 2) << "it is written once";
+  expect_contains(run("data inspect " + at("a.npy")).out, "self_feed: 0.5");
+  const Outcome trained = train("train.steps=4e0 train.warmup=1 train.batch=1");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Outcome scored =
+      run("evaluate " + at("run") + " evaluate.context=3 evaluate.horizons=[2]", "OMP_NUM_THREADS=1");
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  expect_contains(scored.out, "8 windows of 1 clip, 3 frames of context");
+  EXPECT_EQ(scored.out.find("±"), std::string::npos) << scored.out;
+}
+
 }  // namespace
 }  // namespace convssm
