@@ -91,6 +91,7 @@ void run_evaluate(const EvaluateCommand& command) {
       engine);
   progress.finish();
   result.metrics["protocol"]["checkpoint"] = scored_checkpoint(loaded);
+  result.metrics["protocol"]["data"] = config.data;
   fmt::print("{}", evaluate::table_text(result.metrics));
   for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
   set_exit_status(stop.exit_code());
