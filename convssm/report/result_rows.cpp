@@ -66,11 +66,10 @@ std::string data_title(const nlohmann::json& data, const std::set<std::string>& 
   if (data.empty()) return "data that is not known";
   std::string title = text_at(data, "name");
   for (const std::string& key : differing) {
-    if (key == "name") continue;
     const nlohmann::json value = data.value(key, nlohmann::json());
+    if (key == "name" || value.is_null()) continue;
     title += fmt::format(", {} {}", key,
                          value.is_string() ? value.get<std::string>()
-                         : value.is_null() ? "by default"
                                            : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
   return title;
