@@ -3,11 +3,23 @@
 #include "convssm/base/option_reader.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "convssm/base/error.h"
 #include "convssm/base/nearest.h"
 
 namespace convssm {
+namespace {
+
+// A whole number, also one that is written as 1e3: doubles hold those up to 2^53 exactly.
+bool is_whole(const nlohmann::json& value) {
+  if (value.is_number_integer()) return true;
+  if (!value.is_number_float()) return false;
+  const double number = value.get<double>();
+  return std::abs(number) <= 0x1p53 && number == std::floor(number);
+}
+
+}  // namespace
 
 OptionReader::OptionReader(std::string owner, const nlohmann::json& json) : owner_(std::move(owner)), json_(json) {
   if (!json.is_object()) fail(ErrorKind::usage, "[{}] options must be an object, got {}", owner_, json.dump());
@@ -26,14 +38,14 @@ void OptionReader::wrong_type(const char* key, const char* expected, const nlohm
 void OptionReader::operator()(const char* key, int64_t& value) {
   const auto* found = find(key);
   if (found == nullptr) return;
-  if (!found->is_number_integer()) wrong_type(key, "a whole number", *found);
+  if (!is_whole(*found)) wrong_type(key, "a whole number", *found);
   value = found->get<int64_t>();
 }
 
 void OptionReader::operator()(const char* key, uint64_t& value) {
   const auto* found = find(key);
   if (found == nullptr) return;
-  const bool good = found->is_number_unsigned() || (found->is_number_integer() && found->get<int64_t>() >= 0);
+  const bool good = found->is_number_unsigned() || (is_whole(*found) && found->get<double>() >= 0);
   if (!good) wrong_type(key, "a whole number of at least 0", *found);
   value = found->get<uint64_t>();
 }
@@ -62,8 +74,7 @@ void OptionReader::operator()(const char* key, std::string& value) {
 void OptionReader::operator()(const char* key, std::vector<int64_t>& value) {
   const auto* found = find(key);
   if (found == nullptr) return;
-  const auto whole = [](const nlohmann::json& item) { return item.is_number_integer(); };
-  if (!found->is_array() || !std::all_of(found->begin(), found->end(), whole)) {
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), is_whole)) {
     wrong_type(key, "a list of whole numbers", *found);
   }
   value = found->get<std::vector<int64_t>>();

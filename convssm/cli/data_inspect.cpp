@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,22 +13,40 @@
 #include "convssm/cli/data.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/png.h"
+#include "convssm/run/first_config.h"
 
 namespace convssm::cli {
 namespace {
 
 struct InspectOptions {
-  std::string path, key, layout, png, json;
+  std::string path, key, layout, png, json, config;
 };
 
 constexpr int64_t strip_frames = 16;
+
+// A config is edited by its owner: it is never written over.
+void write_config(const std::string& path, const std::string& config) {
+  if (std::filesystem::exists(path)) fail(ErrorKind::usage, "{} exists; give another name for the config", path);
+  replace_file(path, config);
+  fmt::print("\nA config to begin with: {}\nTo train on it:         convssm train {}\n", path, path);
+}
 
 void run(const InspectOptions& o) {
   const data::Inspection found = data::inspect(o.path, o.key, o.layout);
   for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
-  if (!o.json.empty()) replace_file(o.json, data::inspection_json(found).dump(2) + "\n");
+  const std::string config = found.problem.empty() ? run::first_config(found.yaml) : "";
+  if (!o.json.empty()) {
+    nlohmann::json json = data::inspection_json(found);
+    json["config"] = config;
+    replace_file(o.json, json.dump(2) + "\n");
+  }
   if (!found.problem.empty()) fail(ErrorKind::data, "{}", found.problem);
+  if (!o.config.empty()) {
+    write_config(o.config, config);
+  } else {
+    fmt::print("\n# A config to begin with (--config own.yaml writes it): convssm train own.yaml\n{}", config);
+  }
   if (!o.png.empty()) io::write_png(o.png, data::frame_strip(found, strip_frames));
 }
 
@@ -35,13 +54,18 @@ void run(const InspectOptions& o) {
 
 void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
-  CLI::App* command = data.add_subcommand("inspect", "What a file or folder holds, and how it would be read");
+  CLI::App* command =
+      data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
   command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder")->required();
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
   command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");
   command->add_option("--json", o->json, "Write the findings to this file too")->type_name("FILE");
-  command->footer("Example:\n  convssm data inspect recordings --png frames.png");
+  command->add_option("--config", o->config, "Write a config to begin with to this file instead of the terminal")
+      ->type_name("FILE");
+  command->footer(
+      "Examples:\n  convssm data inspect recordings --png frames.png\n"
+      "  convssm data inspect recordings --config own.yaml && convssm train own.yaml");
   command->callback([o] { run(*o); });
 }
 

@@ -81,7 +81,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
                                           .compile = command.engine != "eager"};
   const StopRequest stop;
-  Progress progress("evaluate", std::min<int64_t>(options.samples, dataset->size(data::Split::test)));
+  Progress progress("evaluate", evaluate::count_samples(*dataset, options));
   auto result = evaluate::evaluate(
       *loaded.model, *dataset, options, metrics, loaded.model->label(),
       [&](int64_t done) {
@@ -91,6 +91,7 @@ void run_evaluate(const EvaluateCommand& command) {
       engine);
   progress.finish();
   result.metrics["protocol"]["checkpoint"] = scored_checkpoint(loaded);
+  result.metrics["protocol"]["data"] = config.data;
   fmt::print("{}", evaluate::table_text(result.metrics));
   for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
   set_exit_status(stop.exit_code());

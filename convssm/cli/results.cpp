@@ -40,6 +40,11 @@ void print(const std::vector<report::Record>& records) {
     else
       log_info("left out: {0}, scored on other data; --only {0} shows it", record.row);
   }
+  for (const report::Record& record : records) {
+    if (!shown.contains(&record) || !record.stale()) continue;
+    log_warning("the scores of {} are those of step {}, its newest checkpoint is of step {}; run convssm evaluate {}",
+                record.row, *record.scored_step, *record.newest_step, record.folder);
+  }
   for (const std::string& line : report::protocol_differences(records)) log_warning("{}", line);
 }
 

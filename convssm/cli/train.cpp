@@ -13,6 +13,7 @@
 #include "convssm/io/yaml.h"
 #include "convssm/ops/device.h"
 #include "convssm/report/report.h"
+#include "convssm/run/checkpoint.h"
 #include "convssm/run/training_run.h"
 
 namespace convssm::cli {
@@ -46,7 +47,8 @@ Config choose_config(const TrainCommand& command, const std::string& run) {
     fail(ErrorKind::usage, "there is no run to go on with in {}: give a config, such as configs/mini/demo.yaml", run);
   }
   const Config config = parse(io::read_yaml(command.config.empty() ? saved : command.config), command.overrides);
-  if (old) check_changes(Config::from_json(io::read_yaml(saved)), config);
+  if (old && !run::checkpoint_steps(run + "/checkpoints").empty())
+    check_changes(Config::from_json(io::read_yaml(saved)), config);
   return config;
 }
 

@@ -175,6 +175,13 @@ std::shared_ptr<FrameCore> around_tokens(const CoreInfo& info, json options, con
 
 }  // namespace
 
+void check_frame_core(const std::string& name, const json& options) {
+  const CoreInfo& info = find_core(name);
+  json own = options;
+  if (info.on_tokens) take_patch(own, {}), take_out_features(own);
+  if (info.check) info.check(own);
+}
+
 nn::Buffer FrameCore::plan_with_rows(nn::FramePlan& plan, const nn::Buffer& x, const at::Tensor&, const at::Tensor&) {
   return Core::plan(plan, x);
 }

@@ -36,4 +36,7 @@ class FrameCore : public Core {
 std::shared_ptr<FrameCore> make_frame_core(const std::string& name, const nlohmann::json& options,
                                            const FrameShape& input, uint64_t seed);
 
+// Throws for an unknown core and for options that nobody knows, before there are frames.
+void check_frame_core(const std::string& name, const nlohmann::json& options);
+
 }  // namespace convssm::cores

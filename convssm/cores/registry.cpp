@@ -20,17 +20,25 @@ std::shared_ptr<Core> make(const nlohmann::json& options) {
   return std::make_shared<Impl>(Options::from_json(options));
 }
 
+template <typename Options>
+void check_options(const nlohmann::json& options) {
+  Options::from_json(options);
+}
+
 std::vector<CoreInfo> own_cores() {
   return {
       {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
-       make<ConvS5Impl, ConvS5Options>},
-      {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>},
-      {"convgru", "gated recurrent units with convolutions", false, false, make<ConvGRUImpl, ConvGRUOptions>},
-      {"s5", "state space layers on vectors, one token per frame", true, false, make<S5Impl, S5Options>},
+       make<ConvS5Impl, ConvS5Options>, check_options<ConvS5Options>},
+      {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>,
+       check_options<ConvLSTMOptions>},
+      {"convgru", "gated recurrent units with convolutions", false, false, make<ConvGRUImpl, ConvGRUOptions>,
+       check_options<ConvGRUOptions>},
+      {"s5", "state space layers on vectors, one token per frame", true, false, make<S5Impl, S5Options>,
+       check_options<S5Options>},
       {"transformer", "causal attention over all frames, with a cache", true, true,
-       make<TransformerImpl, TransformerOptions>},
+       make<TransformerImpl, TransformerOptions>, check_options<TransformerOptions>},
       {"performer", "attention by random features (FAVOR+), with a state of fixed size", true, true,
-       make<PerformerImpl, PerformerOptions>},
+       make<PerformerImpl, PerformerOptions>, check_options<PerformerOptions>},
   };
 }
 

@@ -17,6 +17,7 @@ struct CoreInfo {
   bool on_tokens;    // takes tokens [L,B,C] instead of frames: frame_core.h puts an adaptor around it
   bool many_tokens;  // and any number of them per frame, [L,B,C,h,w], told by its option `tokens`
   std::function<std::shared_ptr<Core>(const nlohmann::json& options)> make;
+  std::function<void(const nlohmann::json& options)> check = {};  // throws for options that `make` does not know
 };
 
 const std::vector<CoreInfo>& all_cores();

@@ -40,9 +40,10 @@ at::Tensor to_f01(const at::Tensor& values, const std::string& path, double low,
 
 }  // namespace
 
-ClipReader::ClipReader(const std::string& path, const ClipReaderOptions& options)
-    : path_(path), options_(options), names_(find_recordings(path, Kinds::all).names) {
-  if (names_.empty()) fail(ErrorKind::data, "'{}' holds no clips: expected {} files", path, recording_endings());
+ClipReader::ClipReader(const std::string& path, const ClipReaderOptions& options) : path_(path), options_(options) {
+  const FoundFiles found = find_recordings(path, Kinds::all);
+  if (found.names.empty()) fail_no_recordings(path, found);
+  names_ = found.names;
   open(0);
   first_ = recording_->info();
   bytes_ = first_.dtype == io::DType::u8 && std::isnan(options_.low) && std::isnan(options_.high);

@@ -44,6 +44,10 @@ Split parse_split(const std::string& text) {
   fail(ErrorKind::usage, "[data] a split is train, valid or test, got '{}'", text);
 }
 
+Clips Dataset::part(Split split, uint64_t index, int64_t first, int64_t frames) const {
+  return frames_of(clip(split, index, first + frames), first, first + frames);
+}
+
 Clips read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames) {
   std::vector<Clips> rows;
   for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {

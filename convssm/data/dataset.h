@@ -41,8 +41,21 @@ class Dataset {
 
   virtual uint64_t size(Split split) const = 0;    // number of different clips, or any_count
   virtual int64_t longest(Split split) const = 0;  // frames that every clip has, or any_length
+  virtual int64_t length(Split split, uint64_t) const { return longest(split); }  // of one clip
+
+  // `frames` frames of a clip from number `first` on; from 0 on they are those of clip(), but for training clips.
+  virtual Clips part(Split split, uint64_t index, int64_t first, int64_t frames) const;
+
   virtual FrameFormat format() const = 0;
   virtual ActionFormat actions() const { return {}; }
+
+  // Before a training: Error(data) for what it would refuse on the way, with its place. Of more data than can be read in
+  // seconds this only starts, and clip() throws what is found. Before clip() is called from other threads.
+  virtual void check() const {}
+
+  // For people: which clips of a split have fewer frames, and how to leave them out; "" if none has, or nobody knows.
+  virtual std::string short_clips(Split, int64_t) const { return ""; }
+
   virtual std::vector<std::string> summary() const = 0;  // lines for people: what was found, how it is read
 };
 

@@ -10,6 +10,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/base/random.h"
+#include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
 
 namespace convssm::data {
@@ -20,13 +21,16 @@ class Folder : public Dataset {
   Folder(const FolderOptions& options, uint64_t seed) : options_(options), seed_(seed), index_(index_folder(options)) {}
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
-    const auto& clips = index_.clips.of(split);
-    if (clips.empty()) fail(ErrorKind::data, "[folder] '{}' holds no {} clips", options_.path, name(split));
-    const ClipRef& ref = clips[index % clips.size()];
+    return part(split, index, start(split, index, ref(split, index).frames - frames), frames);
+  }
+
+  Clips part(Split split, uint64_t index, int64_t from, int64_t frames) const override {
+    if (check_) check_->rethrow();
+    const ClipRef& ref = this->ref(split, index);
     Recording& recording = *index_.files[ref.file];
     const RecordingInfo& info = recording.info();
-    check_length(ref, info, frames);
-    const int64_t first = ref.first + start(split, index, ref.frames - frames);
+    check_length(ref, info, from, frames);
+    const int64_t first = ref.first + from;
     Clips clip{.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat)};
     recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
@@ -41,6 +45,8 @@ class Folder : public Dataset {
     return frames;
   }
 
+  int64_t length(Split split, uint64_t index) const override { return ref(split, index).frames; }
+
   FrameFormat format() const override {
     const RecordingInfo& info = index_.files[0]->info();
     FrameFormat format(info.channels, info.height, info.width);
@@ -50,25 +56,54 @@ class Folder : public Dataset {
   }
 
   ActionFormat actions() const override { return index_.actions; }
+
+  void check() const override {
+    if (index_.looked_through || check_) return;
+    std::vector<RecordingInfo> files;
+    for (const auto& file : index_.files) files.push_back(file->info());
+    check_ = std::make_unique<FileCheck>(files, index_.ranges);
+  }
+
+  std::string short_clips(Split split, int64_t frames) const override {
+    const auto& clips = index_.clips.of(split);
+    const auto is_short = [&](const ClipRef& clip) { return clip.frames < frames; };
+    const auto first = std::ranges::find_if(clips, is_short);
+    if (first == clips.end()) return "";
+    const RecordingInfo& info = index_.files[first->file]->info();
+    const auto count = std::ranges::count_if(clips, is_short);
+    const std::string part = first->frames < info.frames ? " for this split" : "";
+    return fmt::format("'{}' clip {} has {} frames{}; {} of {} {} clips are too short{}", info.path, first->row,
+                       first->frames, part, count, clips.size(), name(split),
+                       part.empty() ? fmt::format(", data.min_frames={} leaves them out", frames) : "");
+  }
+
   std::vector<std::string> summary() const override { return index_.notes; }
 
  private:
-  static void check_length(const ClipRef& ref, const RecordingInfo& info, int64_t frames) {
-    if (frames < 1) fail(ErrorKind::usage, "[folder] frames must be positive, got {}", frames);
-    if (frames <= ref.frames) return;
+  const ClipRef& ref(Split split, uint64_t index) const {
+    const auto& clips = index_.clips.of(split);
+    if (clips.empty()) fail(ErrorKind::data, "[folder] '{}' holds no {} clips", options_.path, name(split));
+    return clips[index % clips.size()];
+  }
+
+  static void check_length(const ClipRef& ref, const RecordingInfo& info, int64_t from, int64_t frames) {
+    if (frames < 1 || from < 0)
+      fail(ErrorKind::usage, "[folder] frames must be positive, got {} from {} on", frames, from);
+    if (frames <= ref.frames - from) return;
     fail(ErrorKind::data, "[folder] '{}' clip {} has {} frames{}, {} are asked for", info.path, ref.row, ref.frames,
-         ref.frames < info.frames ? " for this split" : "", frames);
+         ref.frames < info.frames ? " for this split" : "", from + frames);
   }
 
   // The first frame of the window, of `spare` + 1 possible ones.
   int64_t start(Split split, uint64_t index, int64_t spare) const {
-    if (split != Split::train || !options_.random_crop || spare == 0) return 0;
+    if (split != Split::train || !options_.random_crop || spare <= 0) return 0;
     return static_cast<int64_t>(Stream(seed_, "folder: window", index).below(static_cast<uint64_t>(spare) + 1));
   }
 
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
+  mutable std::unique_ptr<FileCheck> check_;  // once it was asked for
 };
 
 }  // namespace
@@ -86,6 +121,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("high", o.high);
   read("channels", o.channels);
   read("clamp", o.clamp);
+  read("min_frames", o.min_frames);
   read("crop", [&o](const std::string& text) {
     if (text != "random" && text != "start") fail(ErrorKind::usage, "[folder] crop is random or start, got '{}'", text);
     o.random_crop = text == "random";
@@ -97,6 +133,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
          "[folder] test_fraction and valid_fraction must be at least 0 and together less than 1, got {} and {}",
          o.test_fraction, o.valid_fraction);
   }
+  if (o.min_frames < 0) fail(ErrorKind::usage, "[folder] min_frames must be 0 or positive, got {}", o.min_frames);
   check_layout(o.layout);
   return o;
 }

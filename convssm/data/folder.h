@@ -28,6 +28,7 @@ struct FolderOptions {
   bool clamp = false;                 // bring values outside to the nearer end instead of refusing them
   // `crop`: random | start, which window of longer clips training takes; the other splits take the start
   bool random_crop = true;
+  int64_t min_frames = 0;  // clips with fewer are left out
 
   static FolderOptions from_json(const nlohmann::json& json);
 };

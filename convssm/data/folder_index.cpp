@@ -26,26 +26,43 @@ void check_actions_key(const RecordingInfo& info, const FolderOptions& o) {
                                  : fmt::format("'{}', which could be actions", info.like_actions[0]));
 }
 
+// Error(data) if no file is left.
+void note_short_files(FolderIndex& index, const std::string& folder, int64_t min_frames,
+                      const std::vector<std::string>& too_short, size_t files) {
+  if (too_short.empty()) return;
+  const size_t shown = std::min<size_t>(5, too_short.size());
+  const std::string list = fmt::format("{}{}", fmt::join(too_short.begin(), too_short.begin() + shown, ", "),
+                                       shown < too_short.size() ? ", ..." : "");
+  if (too_short.size() == files) {
+    fail(ErrorKind::data, "[folder] no file of '{}' has min_frames = {} frames: {}", folder, min_frames, list);
+  }
+  index.notes.push_back(fmt::format("{} of {} files have fewer than {} frames and are left out: {}", too_short.size(),
+                                    files, min_frames, list));
+}
+
 // Opens all recordings below `folder` and adds their clips to `clips`.
 void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o,
                const std::shared_ptr<ArrayCache>& cache, std::vector<ClipRef>& clips) {
   const FoundFiles found = find_recordings(folder, Kinds::one);
-  if (found.names.empty()) {
-    fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}", folder, recording_endings(),
-         found.others > 0 ? fmt::format(", but {} others", found.others) : "");
-  }
+  if (found.names.empty()) fail_no_recordings(folder, found);
+  std::vector<std::string> too_short;
   for (const std::string& name : found.names) {
     auto file =
         open_recording(recording_path(folder, name),
                        {.key = o.key, .layout = o.layout, .actions_key = o.actions_key, .name = name, .cache = cache});
     check_actions_key(file->info(), o);
     if (!index.files.empty()) check_fit(index.files[0]->info(), file->info());
+    if (file->info().frames < o.min_frames) {
+      too_short.push_back(fmt::format("'{}' ({})", name, file->info().frames));
+      continue;
+    }
     for (int64_t row = 0; row < file->info().clips; ++row) {
       clips.push_back({index.files.size(), row, 0, file->info().frames});
     }
     index.files.push_back(std::move(file));
   }
-  if (found.others > 0) index.notes.push_back(fmt::format("{} files of other kinds are left out", found.others));
+  note_short_files(index, folder, o.min_frames, too_short, found.names.size());
+  if (found.others > 0) index.notes.push_back(left_out_text(folder, found));
 }
 
 // In [0,1), by the name of the clip and nothing else.
@@ -88,6 +105,7 @@ void find_actions(FolderIndex& index) {
   }
   index.actions.values = first.action_values;
   if (first.action_values > 0) {
+    for (const auto& file : index.files) file->read_actions();  // an infinite one is an error
     index.notes.push_back(fmt::format("actions of {} number{} each, action k leads to frame k", first.action_values,
                                       first.action_values == 1 ? "" : "s"));
     return;
@@ -103,6 +121,7 @@ void find_ranges(FolderIndex& index, const FolderOptions& o) {
   for (const auto& file : index.files) infos.push_back(file->info());
   const FoundChannels found = find_channels(infos, o.low, o.high, o.channels);
   index.ranges = {found.channels, o.clamp};
+  index.looked_through = o.low.empty();  // by type or by all values
   FrameFormat format;
   format.channels = found.channels;
   index.notes.push_back(fmt::format("values {} become -1 to 1: {}", format.range_text(), found.reason));

@@ -17,6 +17,7 @@ struct FolderIndex {
   SplitClips clips;
   PixelRanges ranges;
   ActionFormat actions;
+  bool looked_through = false;     // all pixels were read and are within the ranges
   std::vector<std::string> notes;  // what was found and how it is read
 };
 

@@ -11,6 +11,7 @@
 #include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
+#include "convssm/io/file_kind.h"
 #include "convssm/io/idx.h"
 
 namespace convssm::data {
@@ -18,7 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_idx(const std::string& path) { return !fs::is_directory(path) && recording_kind(path).empty(); }
+// IDX files are often compressed.
+bool may_be_idx(const std::string& path) {
+  const std::string ending = fs::is_directory(path) ? "" : io::reading_ending(path);
+  return ending == ".idx" || ending == ".gz";
+}
 
 ArraySummary summary_of(const std::string& name, const io::ArrayInfo& info) {
   return {name, std::string(io::dtype_name(info.dtype)), io::shape_text(info.shape)};
@@ -32,7 +37,8 @@ io::Array read_idx(const std::string& path) {
   try {
     return io::read_idx(path);
   } catch (const FormatError& error) {
-    fail(ErrorKind::data, "{}; a file that is none of {} must be IDX", error.what(), recording_endings());
+    if (io::file_kind(path).ending == ".idx") throw;
+    fail(ErrorKind::data, "{}; a gzip file is read if it holds IDX, others must be unpacked first", error.what());
   }
 }
 
@@ -88,6 +94,7 @@ void add_file(Inspection& found, const RecordingInfo& info) {
   for (size_t c = 0; c < values.size(); ++c) {
     found.channels[c].add(values[c]);
     found.values.add(values[c]);
+    if (found.problem.empty()) found.problem = not_finite_text(info, values[c]);
   }
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
@@ -97,18 +104,13 @@ void add_file(Inspection& found, const RecordingInfo& info) {
 
 void inspect_files(Inspection& found, const std::string& key, const std::string& layout) {
   const FoundFiles files = find_recordings(found.path, Kinds::one);
-  if (files.names.empty()) {
-    fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files)", found.path, recording_endings());
-  }
+  if (files.names.empty()) fail_no_recordings(found.path, files);
   for (const std::string& name : files.names) {
     const std::string path = recording_path(found.path, name);
     if (holds_arrays(path) && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
     const RecordingInfo info = open_recording(path, {.key = key, .layout = layout, .name = name})->info();
     if (found.arrays.empty()) found.arrays.push_back(summary_of("", {info.dtype, info.shape}));
     add_file(found, info);
-  }
-  if (found.values.nan + found.values.infinite > 0) {
-    found.problem = "pixels that are NaN or infinite are refused in training; clean the files";
   }
   found.yaml = folder_yaml(found, key, layout);
   check_splits(found.path);
@@ -134,7 +136,7 @@ Inspection inspect(const std::string& path, const std::string& key, const std::s
   Inspection found;
   found.path = path;
   try {
-    is_idx(path) ? inspect_idx(found) : inspect_files(found, key, layout);
+    may_be_idx(path) ? inspect_idx(found) : inspect_files(found, key, layout);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
     found.problem = error.what();

@@ -45,7 +45,6 @@ std::vector<std::string> inspection_lines(const Inspection& found) {
     lines.push_back(fmt::format("{:<10} {} to {}, {} NaN, {} infinite", "values", found.values.low, found.values.high,
                                 found.values.nan, found.values.infinite));
   }
-  if (!found.yaml.empty()) lines.push_back("\nTo use it, in a configuration:\n" + found.yaml);
   return lines;
 }
 

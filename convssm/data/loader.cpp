@@ -15,8 +15,9 @@ void check(const Dataset& dataset, const LoaderOptions& o) {
   }
   if (dataset.size(o.split) == 0) fail(ErrorKind::data, "[loader] the dataset has no {} clips", name(o.split));
   if (o.frames > dataset.longest(o.split)) {
-    fail(ErrorKind::data, "[loader] {} frames are asked for, but the shortest {} clip has {}", o.frames, name(o.split),
-         dataset.longest(o.split));
+    const std::string which = dataset.short_clips(o.split, o.frames);
+    fail(ErrorKind::data, "[loader] {} frames are asked for, but the shortest {} clip has {}{}", o.frames,
+         name(o.split), dataset.longest(o.split), which.empty() ? "" : ": " + which);
   }
 }
 

@@ -19,7 +19,8 @@ struct Place {
   const std::string where =
       fmt::format("[folder] '{}' clip {}, frame {}, channel {}{}, row {}, column {}", info.path, clip, p.frame,
                   p.channel, channel.name.empty() ? "" : fmt::format(" ({})", channel.name), p.row, p.column);
-  if (!std::isfinite(value)) fail(ErrorKind::data, "{}: the value is {}, not a number", where, value);
+  if (!std::isfinite(value))
+    fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out", where, value);
   fail(ErrorKind::data, "{}: the value {} is outside of low {} to high {}; set low and high, or clamp: true", where,
        value, channel.low, channel.high);
 }

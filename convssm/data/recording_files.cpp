@@ -9,6 +9,7 @@
 #include "convssm/base/file_ending.h"
 #include "convssm/data/animation_recording.h"
 #include "convssm/data/array_recording.h"
+#include "convssm/io/file_kind.h"
 
 namespace convssm::data {
 namespace {
@@ -32,13 +33,27 @@ const std::vector<Kind>& kinds_of_recordings() {
   return table;
 }
 
-const Kind* find_kind(const std::string& path) {
-  const std::string ending = file_ending(path);
+const Kind* kind_of_ending(const std::string& ending) {
   for (const Kind& kind : kinds_of_recordings()) {
     if (std::ranges::find(kind.endings, ending) != kind.endings.end()) return &kind;
   }
   return nullptr;
 }
+
+const Kind* named_kind(const std::string& path) { return kind_of_ending(file_ending(path)); }
+const Kind* found_kind(const std::string& path) { return kind_of_ending(io::reading_ending(path)); }
+
+// A file that is left out may be one that cannot even be read.
+io::FileKind kind_of_other(const std::string& path) {
+  try {
+    return io::file_kind(path);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// ": what to do", or nothing.
+std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
 
 // Files below a folder, hidden ones left out.
 std::vector<std::string> files_below(const std::string& folder) {
@@ -62,22 +77,20 @@ std::vector<std::string> files_below(const std::string& folder) {
 }  // namespace
 
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
-  const Kind* kind = find_kind(path);
-  return (kind ? kind->open : open_array_recording)(path, options);  // arrays are told by their first bytes too
-}
-
-std::string recording_kind(const std::string& path) {
-  const Kind* kind = find_kind(path);
-  return kind ? kind->name : "";
+  const io::FileKind found = io::file_kind(path);
+  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
+  if (kind) return kind->open(path, options);
+  fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
+       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
 }
 
 bool holds_arrays(const std::string& path) {
-  const Kind* kind = find_kind(path);
+  const Kind* kind = found_kind(path);
   return kind && kind->arrays;
 }
 
 int64_t count_clips(const std::string& path, const RecordingOptions& options) {
-  const Kind* kind = find_kind(path);
+  const Kind* kind = found_kind(path);
   return kind && kind->one_clip ? 1 : open_recording(path, options)->info().clips;
 }
 
@@ -91,21 +104,39 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) fail(ErrorKind::io, "[folder] there is no file or folder '{}'", path);
-  if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}, 0};
+  if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}};
   const std::vector<std::string> all = files_below(path);
   const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
   for (const std::string& name : all) {
-    const Kind* kind = find_kind(name);
+    const Kind* kind = named_kind(name);
     if (kind && (!wanted || kind < wanted)) wanted = kind;
   }
   FoundFiles found;
   for (const std::string& name : all) {
-    const Kind* kind = find_kind(name);
-    const bool take = kind && (kinds == Kinds::all || kind == wanted);
-    if (take) found.names.push_back(name);
-    found.others += take ? 0 : 1;
+    const Kind* kind = named_kind(name);
+    if (kind && (kinds == Kinds::all || kind == wanted)) {
+      found.names.push_back(name);
+    } else if (found.others++ == 0) {
+      found.other = name;
+    }
   }
   return found;
+}
+
+void fail_no_recordings(const std::string& folder, const FoundFiles& found) {
+  const bool store = !io::file_kind(folder).name.empty();  // the folder itself is a format
+  const std::string path = store ? folder : recording_path(folder, found.other);
+  const io::FileKind kind = store || found.others > 0 ? kind_of_other(path) : io::FileKind{};
+  const std::string others = found.others > 0 ? fmt::format(", but {} others", found.others) : "";
+  const std::string what = kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind));
+  fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}{}", folder, recording_endings(), others, what);
+}
+
+std::string left_out_text(const std::string& folder, const FoundFiles& found) {
+  if (found.others == 0) return "";
+  const std::string kind = kind_of_other(recording_path(folder, found.other)).name;
+  return fmt::format("{} file{} of other kinds {} left out, such as '{}'{}", found.others, found.others == 1 ? "" : "s",
+                     found.others == 1 ? "is" : "are", found.other, kind.empty() ? "" : fmt::format(" ({})", kind));
 }
 
 std::string recording_path(const std::string& searched, const std::string& name) {

@@ -1,4 +1,5 @@
-// Which files are recordings, told by the endings of their names, and which of them a folder holds.
+// Which files are recordings, and which of them a folder holds. Of a folder the files are chosen by the endings of their
+// names, unread; what a single file is tell its first bytes (io/file_kind.h).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,7 @@
 
 namespace convssm::data {
 
-// "array", "animation", "picture"; "" if the ending of the name is none of theirs.
-std::string recording_kind(const std::string& path);
-
-// Whether files of this name hold arrays, of which io/array_file.h reads any.
+// Whether the file holds arrays, of which io/array_file.h reads any.
 bool holds_arrays(const std::string& path);
 
 // Clips of a recording, found without unpacking animations.
@@ -24,6 +22,7 @@ std::string recording_endings();
 struct FoundFiles {
   std::vector<std::string> names;  // relative to the folder, sorted
   uint64_t others = 0;             // files that are left out
+  std::string other = {};          // the first of them
 };
 
 enum class Kinds {
@@ -33,6 +32,12 @@ enum class Kinds {
 
 // All recordings below a folder, or the file itself. Error(io) if there is no such path; hidden files are left out.
 FoundFiles find_recordings(const std::string& path, Kinds kinds);
+
+// Throws Error(data): what the folder holds instead of recordings, and what to do.
+[[noreturn]] void fail_no_recordings(const std::string& folder, const FoundFiles& found);
+
+// "2 files of other kinds are left out, such as 'a.h5' (an HDF5 file)"; "" if there are none.
+std::string left_out_text(const std::string& folder, const FoundFiles& found);
 
 // The path of a file that was found at `searched`.
 std::string recording_path(const std::string& searched, const std::string& name);

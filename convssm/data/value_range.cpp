@@ -7,11 +7,10 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/data/file_check.h"
 
 namespace convssm::data {
 namespace {
-
-constexpr uint64_t chunk_elements = uint64_t{1} << 22;
 
 // Of all files; the first one that is not made of numbers is an error.
 Extremes all_extremes(const std::vector<RecordingInfo>& files) {
@@ -20,10 +19,7 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   for (const RecordingInfo& file : files) {
     Extremes one;
     for (const Extremes& channel : recording_extremes(file)) one.add(channel);
-    if (one.nan + one.infinite > 0) {
-      fail(ErrorKind::data, "[folder] '{}': {} pixels are NaN and {} infinite; clean the file", file.path, one.nan,
-           one.infinite);
-    }
+    if (one.nan + one.infinite > 0) fail(ErrorKind::data, "{}", not_finite_text(file, one));
     found.add(one);
   }
   return found;
@@ -50,17 +46,23 @@ void check_count(const char* option, size_t found, bool one, size_t channels) {
 }  // namespace
 
 std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
-  const auto recording = open_recording(
-      info.path, {.key = info.key, .layout = info.layout.letters, .access = Access::in_order, .actions = false});
-  const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
-  for (int64_t clip = 0; clip < info.clips; ++clip) {
-    for (int64_t first = 0; first < info.frames; first += step) {
-      const auto some = channel_extremes(recording->read(clip, first, std::min(step, info.frames - first)));
-      for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
-    }
-  }
+  for_each_chunk(info, [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
+    const auto some = channel_extremes(recording.read(clip, first, count));
+    for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
+    return true;
+  });
   return found;
+}
+
+std::string not_finite_text(const RecordingInfo& info, const Extremes& found) {
+  if (found.nan + found.infinite == 0) return "";
+  try {
+    check_pixels(info, {std::vector<Channel>(static_cast<size_t>(info.channels)), true});
+  } catch (const Error& error) {
+    return fmt::format("{} ({} pixels of the file are NaN and {} infinite)", error.what(), found.nan, found.infinite);
+  }
+  return fmt::format("[folder] '{}' changes while it is read", info.path);
 }
 
 FoundRange usual_range(io::DType dtype, const Extremes& found) {

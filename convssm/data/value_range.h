@@ -30,4 +30,7 @@ FoundRange usual_range(io::DType dtype, const Extremes& found);
 // Of each channel over all frames of a recording, read a few frames at a time.
 std::vector<Extremes> recording_extremes(const RecordingInfo& info);
 
+// Where the first of the pixels is that are not finite, and how many there are; "" if there are none.
+std::string not_finite_text(const RecordingInfo& info, const Extremes& found);
+
 }  // namespace convssm::data

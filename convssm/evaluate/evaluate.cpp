@@ -5,28 +5,39 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "convssm/base/error.h"
 #include "convssm/evaluate/fvd_scores.h"
 #include "convssm/evaluate/scores.h"
+#include "convssm/evaluate/windows.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/rollout.h"
 
 namespace convssm::evaluate {
 namespace {
 
-// The clips that can be evaluated; an error if a clip is too short.
-int64_t count_clips(const data::Dataset& dataset, const EvaluateOptions& o) {
+// What can be evaluated; an error if a clip is too short.
+std::vector<Window> find_windows(const data::Dataset& dataset, const EvaluateOptions& o) {
   const int64_t frames = o.context + o.longest();
   if (dataset.size(data::Split::test) == 0) fail(ErrorKind::data, "the dataset has no test clips");
   if (dataset.longest(data::Split::test) < frames) {
+    const std::string which = dataset.short_clips(data::Split::test, frames);
     fail(
         ErrorKind::usage,
         "[evaluate] context {} and horizon {} ask for test clips of {} frames, they have {}; set evaluate.horizons and "
-        "evaluate.context to less",
-        o.context, o.longest(), frames, dataset.longest(data::Split::test));
+        "evaluate.context to less{}",
+        o.context, o.longest(), frames, dataset.longest(data::Split::test), which.empty() ? "" : ". " + which);
   }
-  return static_cast<int64_t>(std::min<uint64_t>(o.samples, dataset.size(data::Split::test)));
+  return test_windows(dataset, frames, o.stride, o.samples);
+}
+
+data::Clips read_windows(const data::Dataset& dataset, std::span<const Window> windows, int64_t frames) {
+  std::vector<data::Clips> rows;
+  for (const Window& window : windows) {
+    rows.push_back(dataset.part(data::Split::test, window.clip, window.first, frames));
+  }
+  return data::stack_rows(rows);
 }
 
 Frames blank(const Frames& like) {
@@ -96,9 +107,10 @@ class Forecasts {
 };
 
 nlohmann::json describe_protocol(const EvaluateOptions& o, const metrics::MetricSet& metrics, const Scores& model,
-                                 int64_t clips) {
+                                 const std::vector<Window>& windows) {
   nlohmann::json protocol = o.to_json();
-  protocol["samples"] = clips;
+  protocol["samples"] = windows.size();
+  protocol["clips"] = clips_of(windows);
   protocol["split"] = "test";
   protocol["model"] = model.name();
   protocol["identical_frames"] = model.identical_frames();
@@ -109,7 +121,7 @@ nlohmann::json describe_protocol(const EvaluateOptions& o, const metrics::Metric
 }
 
 nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metrics::MetricSet& metrics,
-                       int64_t clips) {
+                       const std::vector<Window>& windows) {
   nlohmann::json horizons = nlohmann::json::array(), curves = {{"frames", nlohmann::json::array()}};
   for (size_t h = 0; h < o.horizons.size(); ++h) {
     nlohmann::json rows = nlohmann::json::array();
@@ -124,10 +136,14 @@ nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metr
     for (const Scores& scores : all.scores) curves[metric][scores.name()] = scores.curve(metric);
   }
   return {
-      {"protocol", describe_protocol(o, metrics, all.scores[0], clips)}, {"horizons", horizons}, {"curves", curves}};
+      {"protocol", describe_protocol(o, metrics, all.scores[0], windows)}, {"horizons", horizons}, {"curves", curves}};
 }
 
 }  // namespace
+
+int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& o) {
+  return static_cast<int64_t>(find_windows(dataset, o).size());
+}
 
 metrics::MetricSet make_metrics(const EvaluateOptions& o, const data::Dataset& dataset,
                                 const metrics::WeightFolder& weights) {
@@ -141,16 +157,18 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
                     const std::function<bool(int64_t)>& progress, const generate::PredictorOptions& engine) {
   at::NoGradGuard no_grad;
   const models::EvalMode mode(model);
-  const int64_t clips = count_clips(dataset, o), K = o.context, N = o.longest();
+  std::vector<Window> windows = find_windows(dataset, o);
+  const auto samples = static_cast<int64_t>(windows.size()), K = o.context, N = o.longest();
   Gathered all(o, metrics, name);
   Forecasts ours(model, engine, o.seed);
   Evaluation result;
   result.clips.context = K;
   int64_t done = 0;
   bool go_on = true;
-  while (done < clips && go_on) {
-    const int64_t count = std::min(o.batch, clips - done);
-    const data::Clips batch = data::read_clips(dataset, data::Split::test, done, count, K + N);
+  while (done < samples && go_on) {
+    const int64_t count = std::min(o.batch, samples - done);
+    const data::Clips batch =
+        read_windows(dataset, std::span(windows).subspan(static_cast<size_t>(done), static_cast<size_t>(count)), K + N);
     const at::Tensor known = batch.video.slice(1, 0, K), future = ours.of(batch, K, done);
     const Frames context = as_frames(known, o.quantize), truth = as_frames(batch.video.slice(1, K), o.quantize);
     const Frames last = as_frames(known.slice(1, K - 1), o.quantize);
@@ -166,7 +184,8 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
       if (progress) go_on = progress(done);
     }
   }
-  result.metrics = summary(all, o, metrics, done);
+  windows.resize(static_cast<size_t>(done));
+  result.metrics = summary(all, o, metrics, windows);
   result.metrics["protocol"]["engine"] = ours.engine();
   result.metrics["protocol"]["precision"] = generate::name(engine.precision);
   return result;

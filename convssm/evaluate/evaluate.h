@@ -19,7 +19,8 @@ namespace convssm::evaluate {
 struct EvaluateOptions {
   int64_t context = 100;
   std::vector<int64_t> horizons = {400, 800, 1200};  // generated frames
-  int64_t samples = 1024;                            // test clips
+  int64_t samples = 1024;                            // test clips, or windows of long ones
+  int64_t stride = 0;                                // frames between windows of a clip; 0: they do not overlap
   int64_t chunk = 256;                               // the spread is that between the means of this many clips
   int64_t batch = 8;                                 // clips at once
   int64_t strips = 4;                                // clips shown as pictures
@@ -44,6 +45,9 @@ struct Evaluation {
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
                     const metrics::MetricSet& metrics, const std::string& name,
                     const std::function<bool(int64_t)>& progress = {}, const generate::PredictorOptions& engine = {});
+
+// How many samples an evaluation will have.
+int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& options);
 
 // The metrics of the options for frames of the dataset.
 metrics::MetricSet make_metrics(const EvaluateOptions& options, const data::Dataset& dataset,

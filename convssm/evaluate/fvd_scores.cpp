@@ -30,8 +30,13 @@ nlohmann::json FvdScores::value(size_t horizon, size_t forecaster) const {
   if (features.truth.size() < 2) return nullptr;
   const metrics::FvdScore score =
       metrics::fvd_i3d(at::stack(features.truth), at::stack(features.forecasts[forecaster]), chunk_);
-  return {{"mean", score.mean},     {"std", score.deviation}, {"all", score.all},
-          {"chunks", score.chunks}, {"chunk", score.chunk},   {"left_over", score.left_over}};
+  nlohmann::json json{{"mean", score.mean},
+                      {"all", score.all},
+                      {"chunks", score.chunks},
+                      {"chunk", score.chunk},
+                      {"left_over", score.left_over}};
+  if (score.chunks > 1) json["std"] = score.deviation;
+  return json;
 }
 
 }  // namespace convssm::evaluate

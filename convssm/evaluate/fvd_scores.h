@@ -20,7 +20,7 @@ class FvdScores {
   // One clip: truth and each forecast [T,C,H,W] float32 in [0,1], T at least the longest length.
   void add(const at::Tensor& truth, const std::vector<at::Tensor>& forecasts);
 
-  // {"mean", "std": over the chunks, "all": of all clips at once, "chunks"}; null for fewer than two clips.
+  // {"mean", "std": over the chunks if there are several, "all": of all clips at once, "chunks"}; null for fewer than two clips.
   nlohmann::json value(size_t horizon, size_t forecaster) const;
 
  private:

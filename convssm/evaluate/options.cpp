@@ -13,6 +13,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
   read("context", o.context);
   read("horizons", o.horizons);
   read("samples", o.samples);
+  read("stride", o.stride);
   read("chunk", o.chunk);
   read("batch", o.batch);
   read("strips", o.strips);
@@ -27,6 +28,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
   require(!o.horizons.empty(), "horizons", "a list of frame counts", 0);
   for (const int64_t frames : o.horizons) require(frames > 0, "horizons", "positive", frames);
   require(o.samples > 0, "samples", "positive", o.samples);
+  require(o.stride >= 0, "stride", "0 or positive", o.stride);
   require(o.chunk > 0, "chunk", "positive", o.chunk);
   require(o.batch > 0, "batch", "positive", o.batch);
   require(o.strips >= 0, "strips", "0 or positive", o.strips);
@@ -35,8 +37,8 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json EvaluateOptions::to_json() const {
-  return {{"context", context}, {"horizons", horizons}, {"samples", samples}, {"chunk", chunk}, {"batch", batch},
-          {"strips", strips},   {"quantize", quantize}, {"metrics", metrics}, {"seed", seed}};
+  return {{"context", context}, {"horizons", horizons}, {"samples", samples},   {"stride", stride},   {"chunk", chunk},
+          {"batch", batch},     {"strips", strips},     {"quantize", quantize}, {"metrics", metrics}, {"seed", seed}};
 }
 
 int64_t EvaluateOptions::longest() const { return *std::max_element(horizons.begin(), horizons.end()); }

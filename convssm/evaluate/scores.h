@@ -39,7 +39,7 @@ class Scores {
 
   void add(const FrameScores& clips);
 
-  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames.
+  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames; of one chunk there is no "std".
   nlohmann::json row(int64_t frames, int64_t chunk) const;
 
   std::vector<double> curve(const std::string& metric) const;     // the mean over clips for every frame

@@ -14,7 +14,7 @@ std::string cell(const nlohmann::json& row, const metrics::MetricInfo& metric, b
   const auto text = [&](const char* key) {
     return fmt::format("{:.{}f}", row[metric.name][key].get<double>(), metric.digits);
   };
-  return spread ? text("mean") + " ± " + text("std") : text("mean");
+  return spread && row[metric.name].contains("std") ? text("mean") + " ± " + text("std") : text("mean");
 }
 
 std::string horizon_text(const nlohmann::json& horizon, bool ahead, bool spread) {
@@ -41,15 +41,25 @@ std::string basis_text(const nlohmann::json& protocol) {
   return text + weights + "\n";
 }
 
+// "64 clips", or "64 windows of 2 clips".
+std::string samples_text(const nlohmann::json& protocol) {
+  const auto plural = [](int64_t count, const char* word) {
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+  };
+  const auto samples = protocol["samples"].get<int64_t>(), clips = protocol.value("clips", samples);
+  if (clips == samples) return plural(samples, "clip");
+  return fmt::format("{} of {}", plural(samples, "window"), plural(clips, "clip"));
+}
+
 }  // namespace
 
 std::string table_text(const nlohmann::json& metrics) {
   const auto& protocol = metrics["protocol"];
   const auto samples = protocol["samples"].get<int64_t>(), chunk = protocol["chunk"].get<int64_t>();
   const bool spread = samples > chunk;  // one chunk has none
-  std::string text = fmt::format("{} clips, {} frames of context; mean{}; + more is better, - less is\n", samples,
-                                 protocol["context"].get<int64_t>(),
-                                 spread ? fmt::format(" ± spread between chunks of {} clips", chunk) : "");
+  std::string text = fmt::format("{}, {} frames of context; mean{}; + more is better, - less is\n",
+                                 samples_text(protocol), protocol["context"].get<int64_t>(),
+                                 spread ? fmt::format(" ± spread between chunks of {}", chunk) : "");
   text += basis_text(protocol);
   for (const auto& horizon : metrics["horizons"]) {
     text += horizon_text(horizon, protocol["context"].get<int64_t>() > 0, spread);

@@ -1,8 +1,8 @@
-// The ending chooses the reader; each format checks its files itself.
+// The kind of the file chooses the reader; each format checks its files itself.
 #include "convssm/io/animation.h"
 
 #include "convssm/base/error.h"
-#include "convssm/base/file_ending.h"
+#include "convssm/io/file_kind.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/mp4.h"
 #include "convssm/io/png.h"
@@ -10,7 +10,7 @@
 namespace convssm::io {
 
 Array read_animation(const std::string& path) {
-  const std::string ending = file_ending(path);
+  const std::string ending = reading_ending(path);
   if (ending == ".gif") return read_gif(path);
   if (ending == ".mp4") return read_mp4(path);
   if (ending == ".png") {

@@ -25,7 +25,8 @@ std::vector<ModelInfo> own_models() {
       {"pixel",
        "encoder, temporal core, decoder on pixels, L1 + L2 loss",
        make_pixel,
-       {"core.window", "core.recompute"}},
+       {"core.window", "core.recompute"},
+       check_pixel_options},
   };
 }
 
@@ -44,6 +45,13 @@ const ModelInfo& find_model(const nlohmann::json& options) {
   if (!options.is_object()) fail(ErrorKind::usage, "[model] expected a group of options, got {}", options.dump());
   const nlohmann::json given = options.contains("name") ? options["name"] : "pixel";
   return registry().find(given.is_string() ? given.get<std::string>() : given.dump());
+}
+
+void check_model(const nlohmann::json& options) {
+  const ModelInfo& model = find_model(options);
+  nlohmann::json own = options;
+  own.erase("name");
+  if (model.check) model.check(own);
 }
 
 std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::FrameFormat& frames, uint64_t memory) {

@@ -17,6 +17,7 @@ struct ModelInfo {
   std::function<std::shared_ptr<Model>(const nlohmann::json& options, const data::FrameFormat& frames)> make;
   std::vector<std::string> changeable = {};  // options that a trained model may change, as "core.window": they make no
                                              // parameter another
+  std::function<void(const nlohmann::json& options)> check = {};  // throws for options that `make` does not know
 };
 
 const std::vector<ModelInfo>& all_models();
@@ -27,6 +28,9 @@ void register_model(ModelInfo info);
 
 // The one that options["name"] names (default: pixel); an unknown name is an error that names the nearest.
 const ModelInfo& find_model(const nlohmann::json& options);
+
+// Throws for an unknown model and for options that nobody knows, before there are frames.
+void check_model(const nlohmann::json& options);
 
 // options: the `model` section of a config, {"name": "pixel", "encoder": {...}, "core": {"name": "convs5", ...}, ...}.
 // Error(usage) if tensors of more than `memory` bytes in all would have to be made on the way (0: four times what is

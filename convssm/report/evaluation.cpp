@@ -48,8 +48,16 @@ json array_at(const json& object, const char* key) {
   return object.is_object() && object.contains(key) && object[key].is_array() ? object[key] : json::array();
 }
 
+// One chunk of clips has no spread, whatever a file says.
+bool has_spread(const json& metrics) {
+  const json protocol = metrics.value("protocol", json::object());
+  const auto samples = number_at(protocol, "samples"), chunk = number_at(protocol, "chunk");
+  return !samples || !chunk || *samples > *chunk;
+}
+
 Table read_table(const json& metrics) {
   Table table;
+  const bool spread = has_spread(metrics);
   for (const json& entry : array_at(metrics, "horizons")) {
     Horizon horizon{short_number(number_at(entry, "frames").value_or(std::nan(""))), {}, {}};
     for (const json& row : array_at(entry, "rows")) {
@@ -57,8 +65,9 @@ Table read_table(const json& metrics) {
       if (!row.is_object()) continue;
       add_once(table.rows, name);
       for (const auto& [metric, value] : row.items()) {
-        const auto cell = cell_of(value);
+        auto cell = cell_of(value);
         if (!cell || metric == "name") continue;
+        if (!spread) cell->deviation = std::nan("");
         add_once(horizon.metrics, metric);
         horizon.cells[{name, metric}] = *cell;
       }
@@ -149,6 +158,18 @@ std::string protocol_text(const json& metrics) {
   return out.empty() ? "" : "<p class=\"soft small\">" + out + "</p>\n";
 }
 
+// Which checkpoint the numbers are of, and whether there is a newer one.
+std::string step_text(const RunView& run) {
+  const auto step = scored_step(run.metrics);
+  if (!step) return "";
+  std::string text = fmt::format("Scores of the checkpoint of step {}.", grouped(*step));
+  if (run.newest_step && *run.newest_step > *step) {
+    text = fmt::format("<b>{} The newest is that of step {}: run <code>convssm evaluate</code> again.</b>", text,
+                       grouped(*run.newest_step));
+  }
+  return "<p>" + text + "</p>\n";
+}
+
 std::string as_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -213,37 +234,11 @@ std::string horizon_charts(const json& metrics) {
 
 }  // namespace
 
-MetricStyle metric_style(const std::string& name) {
-  const auto starts_with = [&](const char* head) { return name.rfind(head, 0) == 0; };
-  if (starts_with("psnr")) return {"PSNR", "dB, " + name, +1, 2};
-  if (starts_with("ssim")) return {"SSIM", name, +1, 3};
-  if (starts_with("lpips")) return {"LPIPS", name, -1, 3};
-  if (starts_with("fvd")) return {"FVD", name, -1, 1};
-  if (starts_with("mse_sum") || starts_with("mae_sum")) return {name, "per frame", -1, 2};
-  if (starts_with("loss")) return {name, "", -1, 4};
-  return {name, "", 0, 4};
-}
-
-const char* better_arrow(int better) { return better > 0 ? " ↑" : better < 0 ? " ↓" : ""; }
-
-std::vector<std::string> in_usual_order(std::vector<std::string> metrics) {
-  const auto rank = [](const std::string& metric) {
-    int place = 0;
-    for (const char* head : {"psnr", "ssim", "lpips", "fvd"}) {
-      if (metric.starts_with(head)) return place;
-      ++place;
-    }
-    return place;
-  };
-  std::stable_sort(metrics.begin(), metrics.end(),
-                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
-  return metrics;
-}
-
 std::string evaluation(const RunView& run) {
   const std::string results = draw_table(read_table(run.metrics)) + horizon_charts(run.metrics);
-  return section("evaluation", "Evaluation",
-                 results.empty() ? "" : protocol_text(run.metrics) + results + definitions(run.metrics));
+  return section(
+      "evaluation", "Evaluation",
+      results.empty() ? "" : step_text(run) + protocol_text(run.metrics) + results + definitions(run.metrics));
 }
 
 }  // namespace convssm::report

@@ -107,6 +107,8 @@ bool Record::evaluated() const {
   return metrics.contains("horizons") && metrics["horizons"].is_array() && !metrics["horizons"].empty();
 }
 
+bool Record::stale() const { return evaluated() && scored_step && newest_step && *scored_step < *newest_step; }
+
 Record read_record(const std::string& folder) {
   const RunView run = read_run_view(folder, 0);
   const json config = config_of(run.config), train = object_at(config, "train");
@@ -115,6 +117,10 @@ Record read_record(const std::string& folder) {
   record.about = read_json(fs::path(folder) / "record.json");
   record.status = run.status;
   record.metrics = run.metrics;
+  record.scored_step = scored_step(run.metrics);
+  record.newest_step = run.newest_step;
+  record.data = object_at(object_at(run.metrics, "protocol"), "data");
+  if (record.data.empty()) record.data = object_at(config, "data");
   name(record, run.name);
   record.parameters = number_at(run.status, "parameters");
   record.lr = first_of(number_at(record.about, "lr"), number_at(train, "lr"));
@@ -146,6 +152,9 @@ json to_json(const Record& record) {
           {"validation_psnr", number(record.validation_psnr)},
           {"validation_loss", number(record.validation_loss)},
           {"diverged", record.diverged},
+          {"data", record.data},
+          {"scored_step", record.scored_step ? json(*record.scored_step) : json()},
+          {"newest_step", record.newest_step ? json(*record.newest_step) : json()},
           {"record", record.about},
           {"status", record.status},
           {"metrics", record.metrics}};

@@ -19,6 +19,8 @@ struct Record {
   std::string of;              // the row it belongs to
   double place = 0;            // rows ascend by it
   nlohmann::json about, status, metrics;  // record.json, status.json, metrics.json; {} if missing
+  nlohmann::json data;                    // what it was scored on, or else trained on: a section `data`; {} if missing
+  std::optional<int64_t> scored_step, newest_step;  // of the scores, and of the checkpoints
   std::optional<double> parameters, lr, seed;
   std::optional<double> training_minutes;   // of all its frames at the median speed of its log
   std::optional<double> frames_per_second;  // of generation, by speed.json
@@ -26,6 +28,7 @@ struct Record {
   bool diverged = false;
 
   bool evaluated() const;  // has scores
+  bool stale() const;      // which are older than the newest checkpoint
 };
 
 // The record of a run folder. A missing or damaged part is left out.

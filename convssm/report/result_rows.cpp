@@ -10,6 +10,7 @@
 #include <set>
 
 #include "convssm/report/numbers.h"
+#include "convssm/report/run_view.h"
 #include "convssm/report/sections.h"
 
 namespace convssm::report {
@@ -22,6 +23,7 @@ double over_seeds(const ResultRow& row, const Read& read) {
   for (const Record* record : row.seeds) {
     const auto found = read(row, *record);
     if (found && std::isfinite(*found)) sum += *found, ++count;
+    if (row.trivial && count > 0) break;  // its records are runs that were scored beside it, and no seeds
   }
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
 }
@@ -52,6 +54,39 @@ std::string seed_label(const Record& record) {
   return record.seed ? fmt::format("{}, seed {}", record.label, *record.seed) : record.label + ", " + record.row;
 }
 
+// With the step of scores that are not those of the newest checkpoint.
+std::string single_label(const Record& record) {
+  const std::string label = record.part == "seed" ? seed_label(record) : record.label;
+  if (!record.stale()) return label;
+  return fmt::format("{} (at step {} of {})", label, *record.scored_step, *record.newest_step);
+}
+
+// "folder, path runs/a": the name of the data, and those of its options that are not the same for all.
+std::string data_title(const nlohmann::json& data, const std::set<std::string>& differing) {
+  if (data.empty()) return "data that is not known";
+  std::string title = text_at(data, "name");
+  for (const std::string& key : differing) {
+    const nlohmann::json value = data.value(key, nlohmann::json());
+    if (key == "name" || value.is_null()) continue;
+    title += fmt::format(", {} {}", key,
+                         value.is_string() ? value.get<std::string>()
+                                           : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return title;
+}
+
+std::set<std::string> differing_keys(const std::vector<nlohmann::json>& all) {
+  std::set<std::string> keys;
+  for (const auto& data : all) {
+    for (const auto& item : data.items()) {
+      for (const auto& other : all) {
+        if (!other.empty() && other.value(item.key(), nlohmann::json()) != item.value()) keys.insert(item.key());
+      }
+    }
+  }
+  return keys;
+}
+
 }  // namespace
 
 std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std::string& part) {
@@ -71,12 +106,12 @@ std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
   for (const char* part : {"table", "seed", "ablation", "rate"}) {
     for (const Record& record : records) {
       if (record.part != part || !record.evaluated()) continue;
-      rows.push_back({record.part == "seed" ? seed_label(record) : record.label, "", {&record}, false});
+      rows.push_back({single_label(record), "", {&record}, false});
     }
   }
   if (!rows.empty()) return rows;
   for (const Record& record : records) {
-    if (record.evaluated()) others.push_back({record.label, "", {&record}, false});
+    if (record.evaluated()) others.push_back({single_label(record), "", {&record}, false});
   }
   return others;
 }
@@ -88,10 +123,34 @@ std::vector<ResultRow> drawn_rows(const std::vector<Record>& records) {
 
 std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {
   std::vector<ResultRow> rows;
-  if (models.empty()) return rows;
-  const Record* first = models[0].seeds[0];
-  for (const std::string& name : trivial_forecasts(first->metrics)) rows.push_back({name, name, {first}, true});
+  for (const ResultRow& model : models) {
+    for (const Record* record : model.seeds) {
+      for (const std::string& name : trivial_forecasts(record->metrics)) {
+        const auto row = std::ranges::find(rows, name, &ResultRow::forecaster);
+        if (row == rows.end()) {
+          rows.push_back({name, name, {record}, true});
+        } else {
+          row->seeds.push_back(record);
+        }
+      }
+    }
+  }
   return rows;
+}
+
+std::vector<DataGroup> data_groups(const std::vector<ResultRow>& rows) {
+  std::vector<DataGroup> groups;
+  std::vector<nlohmann::json> all;
+  for (const ResultRow& row : rows) {
+    const nlohmann::json& data = row.seeds[0]->data;
+    const auto place = static_cast<size_t>(std::ranges::find(all, data) - all.begin());
+    if (place == all.size()) all.push_back(data), groups.emplace_back();
+    groups[place].rows.push_back(row);
+  }
+  if (groups.size() < 2) return groups;
+  const auto differing = differing_keys(all);
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].title = data_title(all[i], differing);
+  return groups;
 }
 
 std::vector<Column> cost_columns(const std::vector<ResultRow>& rows) {

@@ -35,7 +35,14 @@ std::vector<ResultRow> single_rows(const std::vector<Record>& records);
 // What pictures show: the rows of the table, or all evaluated runs where there are none of these.
 std::vector<ResultRow> drawn_rows(const std::vector<Record>& records);
 
-// The forecasts without a model beside the first of these.
+// Rows whose scores are of the same data, in the order of their first ones. Only they can be compared.
+struct DataGroup {
+  std::string title;  // in what this data differs from that of the other groups; "" if there is one group
+  std::vector<ResultRow> rows;
+};
+std::vector<DataGroup> data_groups(const std::vector<ResultRow>& rows);
+
+// The forecasts without a model beside these, which are of the same data.
 std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models);
 
 // Parameters, learning rate, minutes of training and frames/s of generation; those that no row has are left out.

@@ -10,10 +10,11 @@
 
 namespace convssm::report {
 
-// All evaluated runs and the forecasts without a model, for a terminal; "" if there is none.
+// All evaluated runs and the forecasts without a model, for a terminal, a table for each data; "" if there is none.
 std::string results_text(const std::vector<Record>& records);
 
-// In what the evaluations differ, a line each: such scores cannot be compared.
+// In what evaluations on the same data differ from most of the others, a line each: such scores cannot be compared. Does not
+// depend on the order of the records.
 std::vector<std::string> protocol_differences(const std::vector<Record>& records);
 
 // A metric over the horizon: a line for each row, the mean over its seeds, and the forecasts without a model.

@@ -42,6 +42,7 @@ std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
     sum.resize(count == 0 ? points.size() : std::min(sum.size(), points.size()), {0, 0});
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = {points[i].x, sum[i].y + points[i].y};
     ++count;
+    if (row.trivial) break;  // its records are runs that were scored beside it, and no seeds
   }
   for (Point& point : sum) point.y /= count;
   return sum;
@@ -59,10 +60,13 @@ Chart horizon_chart(const std::vector<Record>& records, const std::string& metri
   };
   // The last colour, grey, is left to forecasts without a model.
   for (size_t i = 0; i < rows.size(); ++i) add(rows[i], static_cast<int>(i) % (line_colors - 1), Stroke::solid);
-  Stroke stroke = Stroke::dashed;
-  for (const ResultRow& row : trivial_rows(rows)) {
-    add(row, line_colors - 1, stroke);
-    stroke = Stroke::dotted;
+  for (const DataGroup& group : data_groups(rows)) {
+    Stroke stroke = Stroke::dashed;
+    for (ResultRow row : trivial_rows(group.rows)) {
+      if (!group.title.empty()) row.label += " · " + group.title;
+      add(row, line_colors - 1, stroke);
+      stroke = Stroke::dotted;
+    }
   }
   const bool is_long = std::any_of(chart.lines.begin(), chart.lines.end(),
                                    [](const Line& line) { return line.points.size() >= kLongCurve; });

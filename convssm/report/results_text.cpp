@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "convssm/report/numbers.h"
 #include "convssm/report/results.h"
@@ -35,11 +36,50 @@ const nlohmann::json& protocol_of(const Record& record) {
   return found != record.metrics.end() && found->is_object() ? *found : none;
 }
 
-}  // namespace
+constexpr const char* kProtocolKeys[] = {"samples", "context", "horizons", "pixels", "split"};
 
-std::string results_text(const std::vector<Record>& records) {
-  std::vector<ResultRow> rows = single_rows(records);
-  if (rows.empty()) return "";
+std::optional<double> copy_score(const Record& record) {
+  const auto frames = horizons(record.metrics);
+  return frames.empty() ? std::nullopt : score(record.metrics, frames[0], "copy last frame", "psnr_f01");
+}
+
+// Everything in which evaluations can differ.
+std::string signature(const Record& record) {
+  std::string text;
+  for (const char* key : kProtocolKeys) text += protocol_of(record).value(key, nlohmann::json()).dump() + " ";
+  const auto copy = copy_score(record);
+  return text + (copy ? fmt::format("{:.4f}", *copy) : "");
+}
+
+// One of those that are scored as most are.
+const Record* usual(const std::vector<ResultRow>& rows) {
+  std::map<std::string, std::vector<const Record*>> kinds;
+  for (const ResultRow& row : rows) kinds[signature(*row.seeds[0])].push_back(row.seeds[0]);
+  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  const auto& most = std::ranges::max_element(kinds, fewer)->second;
+  const auto before = [](const Record* a, const Record* b) {
+    return a->place != b->place ? a->place < b->place : a->row < b->row;
+  };
+  return *std::ranges::min_element(most, before);
+}
+
+void add_differences(const Record& record, const Record& other, std::vector<std::string>& lines) {
+  for (const char* key : kProtocolKeys) {
+    const auto ours = protocol_of(record).value(key, nlohmann::json()),
+               theirs = protocol_of(other).value(key, nlohmann::json());
+    if (ours == theirs) continue;
+    lines.push_back(
+        fmt::format("{} was evaluated with {} {}, {} with {}", record.row, key, ours.dump(), other.row, theirs.dump()));
+  }
+  const auto ours = copy_score(record), theirs = copy_score(other);
+  if (ours && theirs && std::abs(*ours - *theirs) > 1e-6 && horizons(record.metrics) == horizons(other.metrics)) {
+    lines.push_back(
+        fmt::format("{} was evaluated on other clips than {}: a copy of the last frame scores {:.4f}, {:.4f}",
+                    record.row, other.row, *ours, *theirs));
+  }
+}
+
+std::string table_text(std::vector<ResultRow> rows) {
   std::vector<Column> columns = cost_columns(rows);
   for (Column& column : score_columns(rows)) columns.push_back(std::move(column));
   for (ResultRow& row : trivial_rows(rows)) rows.push_back(std::move(row));
@@ -63,28 +103,25 @@ std::string results_text(const std::vector<Record>& records) {
   return fmt::format("{}\n{}\n{}\n", groups, heads, fmt::join(lines, "\n"));
 }
 
+}  // namespace
+
+std::string results_text(const std::vector<Record>& records) {
+  std::string text;
+  for (const DataGroup& group : data_groups(single_rows(records))) {
+    if (!text.empty()) text += "\n";
+    if (!group.title.empty()) text += "data: " + group.title + "\n";
+    text += table_text(group.rows);
+  }
+  return text;
+}
+
 std::vector<std::string> protocol_differences(const std::vector<Record>& records) {
   std::vector<std::string> lines;
-  const Record* first = nullptr;
-  for (const ResultRow& row : single_rows(records)) {
-    const Record& record = *row.seeds[0];
-    if (first == nullptr) first = &record;
-    for (const char* key : {"samples", "context", "horizons", "pixels", "split"}) {
-      const auto ours = protocol_of(record).value(key, nlohmann::json()),
-                 theirs = protocol_of(*first).value(key, nlohmann::json());
-      if (ours == theirs) continue;
-      lines.push_back(fmt::format("{} was evaluated with {} {}, {} with {}", record.row, key, ours.dump(), first->row,
-                                  theirs.dump()));
-    }
-    const auto frames = horizons(record.metrics);
-    const auto other = frames.empty() ? std::nullopt : score(first->metrics, frames[0], "copy last frame", "psnr_f01");
-    const auto same = frames.empty() ? std::nullopt : score(record.metrics, frames[0], "copy last frame", "psnr_f01");
-    if (same && other && std::abs(*same - *other) > 1e-6) {
-      lines.push_back(
-          fmt::format("{} was evaluated on other clips than {}: a copy of the last frame scores {:.4f}, {:.4f}",
-                      record.row, first->row, *same, *other));
-    }
+  for (const DataGroup& group : data_groups(single_rows(records))) {
+    const Record* most = usual(group.rows);
+    for (const ResultRow& row : group.rows) add_differences(*row.seeds[0], *most, lines);
   }
+  std::ranges::sort(lines);
   return lines;
 }
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 
 #include "convssm/base/error.h"
@@ -126,7 +128,28 @@ Samples read_samples(const fs::path& folder, uint64_t room, std::vector<std::str
   return out;
 }
 
+// Of checkpoints/step-N.json.
+std::optional<int64_t> newest_checkpoint(const fs::path& folder) {
+  std::optional<int64_t> newest;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    int64_t step = 0;
+    constexpr std::string_view head = "step-", tail = ".json";
+    if (!name.starts_with(head) || !name.ends_with(tail)) continue;
+    const char *first = name.data() + head.size(), *last = name.data() + name.size() - tail.size();
+    const auto parsed = std::from_chars(first, last, step);
+    if (parsed.ec == std::errc() && parsed.ptr == last) newest = std::max(newest.value_or(step), step);
+  }
+  return newest;
+}
+
 }  // namespace
+
+std::optional<int64_t> scored_step(const json& metrics) {
+  const auto found = number_at(metrics.value(json::json_pointer("/protocol/checkpoint"), json()), "step");
+  return found ? std::optional<int64_t>(std::llround(*found)) : std::nullopt;
+}
 
 RunView read_run_view(const std::string& path, uint64_t sample_bytes) {
   const fs::path folder = fs::absolute(path).lexically_normal();
@@ -139,6 +162,8 @@ RunView read_run_view(const std::string& path, uint64_t sample_bytes) {
   run.path = path;
   run.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   run.status = read_object(folder / "status.json", "the state of the run is not known", run.notes);
+  run.newest_step = newest_checkpoint(folder / "checkpoints");
+  if (const auto step = number_at(run.status, "step"); step && !run.newest_step) run.newest_step = std::llround(*step);
   if (is_file(folder / "log.jsonl"))
     run.log = read_log((folder / "log.jsonl").string());
   else

@@ -30,11 +30,15 @@ struct RunView {
   std::string config;
   RunLog log;
   Samples samples;
-  std::vector<std::string> notes;  // what is missing or damaged, for the reader of the page
+  std::optional<int64_t> newest_step;  // of the checkpoints; without any, the last step of the run
+  std::vector<std::string> notes;      // what is missing or damaged, for the reader of the page
 };
 
 // `sample_bytes`: how much of images is taken in, before their encoding as text.
 RunView read_run_view(const std::string& path, uint64_t sample_bytes);
+
+// The step of the checkpoint that was scored, if metrics.json says so.
+std::optional<int64_t> scored_step(const nlohmann::json& metrics);
 
 // A field of an object, if it is there and of that kind.
 std::optional<double> number_at(const nlohmann::json& object, const char* key);

@@ -7,6 +7,7 @@
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/registry.h"
 #include "convssm/nn/modules.h"
 #include "convssm/run/checkpoint.h"
 
@@ -23,16 +24,23 @@ void check_ranges(const io::SafetensorsFile& file, const data::FrameFormat& now)
        before.range_text(), now.range_text(), before.range_options());
 }
 
+// Mistakes in the options of the model are told before the data is read, which can take long.
+std::shared_ptr<const data::Dataset> open_data(const Config& config) {
+  models::check_model(config.model);
+  return make_dataset(config);
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh,
                          at::Device device)
-    : dataset_(make_dataset(config)) {
+    : dataset_(open_data(config)) {
   if (folder.has_checkpoints() && !resume) {
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
   }
   const uint64_t program = current_rss();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
+  dataset_->check();
   model_ = make_model(config, dataset_->format());
   model_->to(device);
   if (!folder.has_checkpoints()) {

@@ -144,6 +144,7 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   OptionReader read("train", json);
   for_each_option(o, [&](const char* key, auto& value) { read(key, value); });
   read_chunk_frames(read, json, o.chunk_frames);
+  o.optimizer.warmup = std::min<int64_t>(5000, o.steps / 10);
   read_player_options(read, o.optimizer);
   nlohmann::json players = nlohmann::json::object();
   read("players", players);

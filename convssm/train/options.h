@@ -22,7 +22,7 @@ inline constexpr int64_t kAutomatic = -1;
 // How one player learns (models/model.h): AdamW, its schedule, and what happens around it.
 struct PlayerOptions {
   double lr = 1e-3;
-  int64_t warmup = 5000;
+  int64_t warmup = 100;  // from_json: a tenth of the steps, at most 5000
   Schedule schedule = Schedule::cosine;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 1e-5;
   double clip_norm = 0;  // the gradient is scaled down to this norm; 0: never
@@ -31,9 +31,9 @@ struct PlayerOptions {
 };
 
 struct TrainOptions {
-  int64_t steps = 300000;
+  int64_t steps = 1000;
   int64_t batch = 8;                  // clips per update
-  int64_t frames = 300;               // of a clip; 1 for models of single frames
+  int64_t frames = 30;                // of a clip; 1 for models of single frames
   int64_t chunk_frames = kAutomatic;  // frames that are in memory at once, with exact gradients; 0: all
   int64_t accumulate = 1;             // a batch is run in this many micro-batches, whose gradients are summed
   bool recompute = false;             // layers keep only their inputs and are run again for their gradients

@@ -17,8 +17,9 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Mod
   const auto check = [&](data::Split split, int64_t frames, const char* key) {
     if (dataset.size(split) == 0) fail(ErrorKind::data, "the dataset has no {} clips", data::name(split));
     if (dataset.longest(split) >= frames) return;
-    fail(ErrorKind::usage, "[train] {} asks for clips of {} frames, the {} clips have {}; set it to less", key, frames,
-         data::name(split), dataset.longest(split));
+    const std::string which = dataset.short_clips(split, frames);
+    fail(ErrorKind::usage, "[train] {} asks for clips of {} frames, the {} clips have {}; set it to less{}", key,
+         frames, data::name(split), dataset.longest(split), which.empty() ? "" : ". " + which);
   };
   check(data::Split::train, o.frames, "frames");
   model.check_data(dataset.format(), dataset.actions());

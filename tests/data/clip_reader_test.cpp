@@ -86,7 +86,7 @@ TEST(ClipReader, FoldersAndPictures) {
   expect_error([&] { mixed.next(); }, {"one size", "1 frames of 8x8", "c.npy", "3 of 8x8"});
   expect_error([] { ClipReader("/nonexistent", {}); }, {"/nonexistent"});
   const ScratchFolder empty;
-  expect_error([&] { ClipReader(empty.path(), {}); }, {"no clips", ".npz"});
+  expect_error([&] { ClipReader(empty.path(), {}); }, {"holds no recordings", ".npz"});
 }
 
 }  // namespace

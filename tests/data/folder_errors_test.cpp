@@ -18,7 +18,7 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
   auto values = at::rand({3, 4, 4});
   values[2][1][3] = NAN;
   npy("a.npy", values);
-  expect_refused({"a.npy", "1 pixels are NaN"});
+  expect_refused({"a.npy", "frame 2, channel 0, row 1, column 3", "1 pixels of the file are NaN"});
   for (const bool clamp : {false, true}) {
     expect_refused({"a.npy", "frame 2, channel 0, row 1, column 3", "nan"},
                    {{"low", 0}, {"high", 1}, {"clamp", clamp}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}}, 3);

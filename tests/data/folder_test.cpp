@@ -70,7 +70,7 @@ TEST_F(FolderTest, ReadsFilesOfTrainAndTestInSortedOrder) {
     EXPECT_TRUE(at::equal(dataset->clip(Split::train, static_cast<uint64_t>(i), 4).video[0],
                           expected(numbers({4, 6, 6, 3}, i + 1).permute({0, 3, 1, 2}))));
   }
-  EXPECT_NE(text(*dataset).find("1 files of other kinds"), std::string::npos) << text(*dataset);
+  EXPECT_NE(text(*dataset).find("1 file of other kinds"), std::string::npos) << text(*dataset);
 }
 
 TEST_F(FolderTest, ReadsActions) {
@@ -204,7 +204,7 @@ TEST_F(FolderTest, ReadsAnimations) {
   }
   EXPECT_TRUE(dataset->format().is_8_bit());
   EXPECT_TRUE(dataset->actions().none());
-  EXPECT_NE(text(*dataset).find("1 files of other kinds"), std::string::npos) << text(*dataset);
+  EXPECT_NE(text(*dataset).find("1 file of other kinds"), std::string::npos) << text(*dataset);
 
   npy("clip.npy", numbers({4, 6, 6}));  // animations beside arrays are there to be looked at
   EXPECT_EQ(open(all_train)->size(Split::train), 1u);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
+
 #include "convssm/io/video_writer.h"
 #include "folder_files.h"
 
@@ -63,8 +66,52 @@ TEST_F(Inspect, KnowsAnimations) {
   EXPECT_EQ(found.values.high, frames.max().item<int>());
   const io::Image strip = frame_strip(found, 3);
   EXPECT_EQ(strip.pixels[0], frames[0][0][0].item<int>());
-  folder.write("b.txt", "hello, world");
-  EXPECT_NE(look("b.txt").problem.find("none of .npy, .npz, .gif, .mp4, .png must be IDX"), std::string::npos);
+}
+
+// What a file is, is told by its bytes, and what is not read here is named with the way to go, by whoever opens it.
+TEST_F(Inspect, NamesWhatItCannotRead) {
+  const std::vector<std::array<std::string, 4>> cases{
+      {"a.h5", std::string("\x89HDF\r\n\x1a\n\0\0", 10), "is an HDF5 file", "h5py.File"},
+      {"a.nc", std::string("CDF\x01\0\0", 6), "is a NetCDF file", "xarray.open_dataset"},
+      {"a.grib", "GRIB....", "is a GRIB file", "cfgrib"},
+      {"a.avi", "RIFF....AVI LIST", "is an AVI video", "ffmpeg"},
+      {"a.csv", "1,2,3\n4,5,6\n", "is text", "np.loadtxt"},
+      {"a.npy", "1,2,3\n4,5,6\n", "is text", "np.loadtxt"},
+      {"b.npy", "", "is an empty file", ""},
+      {"noise", std::string("\x01\x02\x03\x04", 4), "of no kind that is known here", ".npy, .npz"},
+  };
+  for (const auto& [name, bytes, what, advice] : cases) {
+    folder.write(name, bytes);
+    const std::string problem = look(name).problem;
+    EXPECT_NE(problem.find(what), std::string::npos) << problem;
+    EXPECT_NE(problem.find(advice), std::string::npos) << problem;
+    expect_refused({name, what, advice}, {{"path", folder.path(name)}});
+  }
+}
+
+TEST_F(Inspect, NamesWhatAFolderHoldsInstead) {
+  folder.write("d/a.h5", "\x89HDF\r\n\x1a\n");
+  EXPECT_NE(look("d").problem.find("a.h5' is an HDF5 file"), std::string::npos) << look("d").problem;
+  expect_refused({"holds no recordings", "but 1 others", "a.h5' is an HDF5 file", "h5py"},
+                 {{"path", folder.path("d")}});
+  npy("d/b.npy", numbers({3, 8, 8}));
+  EXPECT_NE(text(*open({{"path", folder.path("d")}})).find("left out, such as 'a.h5' (an HDF5 file)"),
+            std::string::npos);
+  folder.write("z/.zarray", "{}");
+  folder.write("z/0.0.0", "x");
+  expect_refused({"z' is a Zarr store", "zarr.open"}, {{"path", folder.path("z")}});
+}
+
+TEST_F(Inspect, ReadsByContentsWhateverTheName) {
+  npy("clip", numbers({3, 8, 8}));
+  EXPECT_EQ(look("clip").longest, 3);
+  const auto video = io::open_video(folder.path("a.gif"), {.frames = 3, .width = 8, .height = 8, .channels = 1});
+  const std::vector<uint8_t> frame(64, 9);
+  for (int k = 0; k < 3; ++k) video->write(frame);
+  video->close();
+  std::filesystem::rename(folder.path("a.gif"), folder.path("a.npy"));
+  EXPECT_EQ(look("a.npy").longest, 3) << look("a.npy").problem;
+  EXPECT_EQ(open({{"path", folder.path("a.npy")}})->format().width, 8);
 }
 
 TEST_F(Inspect, TellsThatTestClipsWouldBeTrainedOn) {

@@ -216,6 +216,29 @@ TEST(Report, OfEqualTimesTheLaterNameIsFirst) {
   EXPECT_EQ(run.samples.shown[2].name, "step-000100.gif");
 }
 
+TEST(Report, NamesTheStepOfItsEvaluationAndOfOneThatIsNewer) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  nlohmann::json metrics = nlohmann::json::parse(kMetrics);
+  metrics["protocol"]["checkpoint"] = {{"step", 1000}};
+  folder.write("metrics.json", metrics.dump());
+  expect_parts(page_of(folder), {"Scores of the checkpoint of step 1,000."});
+  expect_none(page_of(folder), {"The newest is"});
+  folder.write("checkpoints/step-2000.json", "{}");
+  expect_parts(page_of(folder),
+               {"step 1,000. The newest is that of step 2,000: run <code>convssm evaluate</code> again"});
+}
+
+TEST(Report, OneChunkOfClipsHasNoSpread) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  nlohmann::json metrics = nlohmann::json::parse(kMetrics);
+  metrics["protocol"]["samples"] = 1, metrics["protocol"]["chunk"] = 256;
+  folder.write("metrics.json", metrics.dump());
+  expect_parts(page_of(folder), {"<b>22.78</b>"});
+  expect_none(page_of(folder), {"±"});
+}
+
 TEST(Report, NeedsAFolder) {
   try {
     write_report("/nonexistent/run");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "convssm/base/error.h"
 #include "tests/report/fake_records.h"
 
@@ -135,8 +137,62 @@ TEST_F(Results, OtherProtocolsAreNamed) {
   folder.write("results/a_lstm/metrics.json", metrics.dump());
   const auto lines = protocol_differences(records());
   ASSERT_EQ(lines.size(), 2u);
-  expect_contains(lines[0], "a_lstm was evaluated with samples 16, convs5 with 32");
-  expect_contains(lines[1], "on other clips than convs5");
+  expect_contains(lines[0], "on other clips than convs5");
+  expect_contains(lines[1], "a_lstm was evaluated with samples 16, convs5 with 32");
+}
+
+// Each data has its table and its own forecasts without a model, in whatever order the runs come.
+TEST_F(Results, RunsAreGroupedByTheirData) {
+  const auto write = [&](const std::string& row, const std::string& path, double copy) {
+    write_fake_run(folder, {row});
+    nlohmann::json metrics = fake_metrics({row});
+    for (auto& horizon : metrics["horizons"]) horizon["rows"][1]["psnr_f01"]["mean"] = copy;
+    metrics["protocol"]["data"] = {{"name", "folder"}, {"path", path}, {"seed", 1}};
+    folder.write("results/" + row + "/metrics.json", metrics.dump());
+  };
+  write("a", "waves", 11), write("b", "maze", 12), write("c", "waves", 11);
+  const auto all = records();
+  const std::string text = results_text(all);
+  const size_t waves = text.find("data: folder, path waves\n"), maze = text.find("data: folder, path maze\n");
+  ASSERT_NE(waves, std::string::npos) << text;
+  ASSERT_NE(maze, std::string::npos) << text;
+  EXPECT_LT(waves, maze);
+  expect_contains(text.substr(waves, maze - waves), "11.00");
+  EXPECT_EQ(text.substr(waves, maze - waves).find("12.00"), std::string::npos) << text;
+  expect_contains(text.substr(maze), "12.00");
+  EXPECT_TRUE(protocol_differences(all).empty()) << "other data is no other protocol";
+  const Chart chart = horizon_chart(all, "psnr_f01");
+  EXPECT_EQ(chart.lines.size(), 3u + 2 * 2);
+  EXPECT_EQ(chart.lines.back().name, "blank frame · folder, path maze");
+}
+
+TEST_F(Results, WarningsDoNotDependOnTheOrder) {
+  for (const char* row : {"a", "b", "c"}) {
+    write_fake_run(folder, {row});
+    nlohmann::json metrics = fake_metrics({row});
+    if (row[0] == 'a') metrics["protocol"]["samples"] = 16;
+    folder.write(fmt::format("results/{}/metrics.json", row), metrics.dump());
+  }
+  auto all = records();
+  const std::vector<std::string> expected{"a was evaluated with samples 16, b with 32"};
+  EXPECT_EQ(protocol_differences(all), expected);
+  std::reverse(all.begin(), all.end());
+  EXPECT_EQ(protocol_differences(all), expected);
+}
+
+TEST_F(Results, ScoresOlderThanTheNewestCheckpointAreMarked) {
+  write_fake_run(folder, {"a"});
+  nlohmann::json metrics = fake_metrics({"a"});
+  metrics["protocol"]["checkpoint"] = {{"step", 60}};
+  folder.write("results/a/metrics.json", metrics.dump());
+  expect_contains(results_text(records()), "a (at step 60 of 100)");  // of status.json
+  folder.write("results/a/checkpoints/step-60.json", "{}");
+  EXPECT_FALSE(records()[0].stale()) << "what was not saved cannot be scored";
+  folder.write("results/a/checkpoints/step-80.json", "{}");
+  folder.write("results/a/checkpoints/step-90.json.tmp", "{}");
+  EXPECT_TRUE(records()[0].stale());
+  expect_contains(results_text(records()), "a (at step 60 of 80)");
+  EXPECT_EQ(to_json(records()[0])["scored_step"], 60);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "convssm/base/read_file.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/io/yaml.h"
 #include "convssm/models/registry.h"
@@ -75,6 +76,41 @@ TEST(Config, EveryShippedFileIsValid) {
     EXPECT_NO_THROW(models::make_model(shrunk(config.model), {1, 16, 16}));
   }
   EXPECT_GE(files, 11);
+}
+
+// The defaults may fit a first try because the published configs depend on none of them: data/published_train.json is
+// what each of them resolved to while the defaults were the paper's.
+TEST(Config, PublishedFilesDoNotDependOnDefaults) {
+  const std::string source = CONVSSM_SOURCE_DIR;
+  const auto expected = nlohmann::json::parse(read_file(source + "/tests/run/data/published_train.json").value_or(""));
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source + "/configs")) {
+    if (!entry.is_regular_file()) continue;
+    const std::string name = std::filesystem::relative(entry.path(), source + "/configs").generic_string();
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(expected.contains(name)) << "a new config: add its line";
+    const nlohmann::json config = io::read_yaml(entry.path().string());
+    for (const char* key : {"steps", "frames", "warmup"}) EXPECT_TRUE(config["train"].contains(key)) << key;
+    EXPECT_EQ(differences(expected[name], Config::from_json(config).train.to_json()), std::vector<std::string>{});
+    ++files;
+  }
+  EXPECT_EQ(files, expected.size());
+}
+
+TEST(Config, DefaultsFitAFirstTry) {
+  const nlohmann::json sections = {{"model", nlohmann::json::object()}, {"data", nlohmann::json::object()}};
+  const auto train = [&](const nlohmann::json& options) {
+    nlohmann::json json = sections;
+    json["train"] = options;
+    return Config::from_json(json).train;
+  };
+  const train::TrainOptions first = train(nlohmann::json::object());
+  EXPECT_LE(first.steps, 2000);
+  EXPECT_LE(first.frames, 50);
+  EXPECT_EQ(first.optimizer.warmup, first.steps / 10);
+  EXPECT_EQ(train({{"steps", 20}}).optimizer.warmup, 2) << "fewer steps need no other change";
+  EXPECT_EQ(train({{"steps", 300000}}).optimizer.warmup, 5000);
+  EXPECT_EQ(train(io::parse_yaml("{steps: 1e3, lr: 1e-3}", "test")).steps, 1000);
 }
 
 }  // namespace

@@ -25,11 +25,17 @@ int64_t padding(int64_t size, int64_t multiple) { return (multiple - size % mult
 // [B,T,...] -> [T*B,...], frames of one time together as the cores want them.
 at::Tensor time_first(const at::Tensor& x) { return x.transpose(0, 1).flatten(0, 1); }
 
-std::shared_ptr<cores::FrameCore> make_core(nlohmann::json options, const cores::FrameShape& latent, Stream stream) {
+// Takes the name out of the options of a core.
+std::string take_core_name(nlohmann::json& options) {
   ops::require("model.core", options.contains("name") && options["name"].is_string(),
                "expected a name such as convs5 (`convssm models` lists them), got {}", options.dump());
   const std::string name = options["name"];
   options.erase("name");
+  return name;
+}
+
+std::shared_ptr<cores::FrameCore> make_core(nlohmann::json options, const cores::FrameShape& latent, Stream stream) {
+  const std::string name = take_core_name(options);
   return cores::make_frame_core(name, options, latent, stream.next());
 }
 
@@ -66,6 +72,12 @@ PixelOptions PixelOptions::from_json(const nlohmann::json& json) {
   o.encoder = nn::CoderOptions::from_json("model.encoder", encoder);
   o.decoder = nn::CoderOptions::from_json("model.decoder", decoder);
   return o;
+}
+
+void check_pixel_options(const nlohmann::json& json) {
+  nlohmann::json core = PixelOptions::from_json(json).core;
+  const std::string name = take_core_name(core);
+  cores::check_frame_core(name, core);
 }
 
 PixelPredictorImpl::PixelPredictorImpl(const PixelOptions& options) : options_(options) {

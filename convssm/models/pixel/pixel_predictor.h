@@ -30,6 +30,9 @@ struct PixelOptions {
   static PixelOptions from_json(const nlohmann::json& json);
 };
 
+// Throws for keys that nobody knows, those of the core included.
+void check_pixel_options(const nlohmann::json& json);
+
 class PixelPredictorImpl : public Model, public Forecaster {
  public:
   explicit PixelPredictorImpl(const PixelOptions& options);

@@ -1,0 +1,138 @@
+// A table of first bytes. Two formats are told by a rule instead: IDX, which begins with zeros, and text.
+#include "convssm/io/file_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
+#include "convssm/io/source.h"
+#include "convssm/io/text.h"
+
+namespace convssm::io {
+namespace {
+
+using namespace std::string_view_literals;
+namespace fs = std::filesystem;
+
+constexpr size_t head_bytes = 1024;
+
+struct Magic {
+  size_t offset;
+  std::string_view bytes;
+  const char* name;
+  const char* ending;
+  const char* advice;  // {} is the path
+};
+
+constexpr const char* video_advice = "convert it: ffmpeg -i '{}' -vf scale=64:64 clip.mp4";
+constexpr const char* picture_advice = "convert it to .png, or a sequence to a video: ffmpeg -i %04d.jpg clip.mp4";
+constexpr const char* hdf_advice =
+    "save its array as .npy, in Python: np.save('clips.npy', h5py.File('{}')['NAME'][:])";
+constexpr const char* netcdf_advice =
+    "save its array as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}')['NAME'].values)";
+constexpr const char* unpack_advice = "unpack it first";
+
+constexpr Magic magics[] = {
+    {0, "\x93NUMPY"sv, "a NumPy array", ".npy", ""},
+    {0, "PK\x03\x04"sv, "a zip archive", ".npz", ""},
+    {0, "PK\x05\x06"sv, "an empty zip archive", ".npz", ""},
+    {0, "GIF8"sv, "a GIF", ".gif", ""},
+    {4, "ftyp"sv, "an MP4 video", ".mp4", ""},
+    {0, "\x89PNG\r\n\x1a\n"sv, "a PNG picture", ".png", ""},
+    {0, "\x1f\x8b"sv, "a gzip file", ".gz", unpack_advice},
+    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", "", hdf_advice},
+    {512, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", "", hdf_advice},
+    {0, "CDF\x01"sv, "a NetCDF file", "", netcdf_advice},
+    {0, "CDF\x02"sv, "a NetCDF file", "", netcdf_advice},
+    {0, "CDF\x05"sv, "a NetCDF file", "", netcdf_advice},
+    {0, "GRIB"sv, "a GRIB file", "",
+     "save its field as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}', "
+     "engine='cfgrib')['NAME'].values)"},
+    {8, "AVI "sv, "an AVI video", "", video_advice},
+    {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", "", video_advice},
+    {0, "FLV\x01"sv, "a Flash video", "", video_advice},
+    {0, "\x00\x00\x01\xba"sv, "an MPEG video", "", video_advice},
+    {0, "\x00\x00\x01\xb3"sv, "an MPEG video", "", video_advice},
+    {8, "WEBP"sv, "a WebP picture", "", picture_advice},
+    {0, "\xff\xd8\xff"sv, "a JPEG picture", "", picture_advice},
+    {0, "II*\0"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
+    {0, "MM\0*"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
+    {0, "SIMPLE  ="sv, "a FITS file", "",
+     "save its array as .npy, in Python: np.save('clips.npy', astropy.io.fits.getdata('{}'))"},
+    {0, "MATLAB 5.0 MAT-file"sv, "a MATLAB file", "",
+     "save its array as .npy, in Python: np.save('clips.npy', scipy.io.loadmat('{}')['NAME'])"},
+    {0, "PAR1"sv, "a Parquet file", "", "save its numbers as an array of frames: np.save('clips.npy', ...)"},
+    {0, "BZh"sv, "a bzip2 file", "", unpack_advice},
+    {0, "\x28\xb5\x2f\xfd"sv, "a Zstandard file", "", unpack_advice},
+    {0, "\xfd\x37zXZ"sv, "an xz file", "", unpack_advice},
+    {0, "7z\xbc\xaf"sv, "a 7z archive", "", unpack_advice},
+    {257, "ustar"sv, "a tar archive", "", unpack_advice},
+};
+
+std::string head_of(const std::string& path) {
+  const auto source = open_source(path);
+  std::string head(std::min<uint64_t>(head_bytes, source->size()), '\0');
+  source->read(0, std::as_writable_bytes(std::span(head.data(), head.size())));
+  return head;
+}
+
+bool is_idx(std::string_view head) {
+  if (head.size() < 4 || head[0] != 0 || head[1] != 0 || head[3] < 1) return false;
+  return "\x08\x09\x0b\x0c\x0d\x0e"sv.find(head[2]) != std::string_view::npos;
+}
+
+bool is_text(std::string_view head) {
+  const auto control = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+  };
+  if (std::ranges::any_of(head, control)) return false;
+  for (size_t cut = 0; cut < 4 && cut < head.size(); ++cut) {  // the last letter may be cut
+    if (is_utf8(head.substr(0, head.size() - cut))) return true;
+  }
+  return false;
+}
+
+bool is_zarr(const fs::path& folder) {
+  return std::ranges::any_of(std::array{".zgroup", ".zarray", "zarr.json"},
+                             [&](const char* name) { return fs::exists(folder / name); });
+}
+
+FileKind kind_of_head(std::string_view head, const std::string& path) {
+  if (head.empty()) return {"an empty file", "", ""};
+  for (const Magic& magic : magics) {
+    if (head.size() < magic.offset || !head.substr(magic.offset).starts_with(magic.bytes)) continue;
+    return {magic.name, magic.ending, fmt::format(fmt::runtime(magic.advice), path)};
+  }
+  if (is_idx(head)) return {"an IDX file", ".idx", "use it as digits: data: {name: moving-mnist, images: FILE}"};
+  if (!is_text(head)) return {};
+  return {"text", "",
+          fmt::format("numbers in text become an array of frames with NumPy: np.save('clips.npy', "
+                      "np.loadtxt('{}').reshape(FRAMES, ROWS, COLUMNS))",
+                      path)};
+}
+
+}  // namespace
+
+FileKind file_kind(const std::string& path) {
+  if (!fs::is_directory(path)) return kind_of_head(head_of(path), path);
+  if (!is_zarr(path)) return {};
+  return {"a Zarr store", "",
+          fmt::format("save its array as .npy, in Python: np.save('clips.npy', zarr.open('{}')['NAME'][:])", path)};
+}
+
+std::string reading_ending(const std::string& path) {
+  const std::string named = file_ending(path);
+  try {
+    const FileKind found = file_kind(path);
+    return found.name.empty() ? named : found.ending;
+  } catch (const Error&) {
+    return named;
+  }
+}
+
+}  // namespace convssm::io
