@@ -2,6 +2,8 @@
 // Levenshtein distance would count two and miss "tarin" for "train". The full table is kept: names are short.
 #include "convssm/base/nearest.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "convssm/base/error.h"

@@ -1,6 +1,7 @@
 #include "convssm/cli/metrics.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>

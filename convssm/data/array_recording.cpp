@@ -3,6 +3,8 @@
 // at random all the same, because what is left out costs nothing there.
 #include "convssm/data/array_recording.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 

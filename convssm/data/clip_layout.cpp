@@ -2,6 +2,8 @@
 // so every guess carries its reason, and what cannot be told is asked for.
 #include "convssm/data/clip_layout.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 

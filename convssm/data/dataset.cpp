@@ -1,6 +1,8 @@
 // The datasets by name. The table starts with those of this library, so that a user's own cannot take their names.
 #include "convssm/data/dataset.h"
 
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"

@@ -2,6 +2,7 @@
 #include "convssm/data/folder_index.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,8 @@
 // Reads every file once: what is found here is what training would find, only that the first problem does not end it.
 #include "convssm/data/inspect.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -2,6 +2,8 @@
 // pictures of them too, to look at: where one kind is wanted it is the first of the table that is there.
 #include "convssm/data/recording_files.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 

@@ -2,6 +2,7 @@
 #include "convssm/evaluate/timing_study.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

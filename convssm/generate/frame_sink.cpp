@@ -2,6 +2,7 @@
 #include "convssm/generate/frame_sink.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

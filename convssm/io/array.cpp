@@ -2,6 +2,8 @@
 // for overflow: shapes come from files, and a product that wraps around would pass for a small array.
 #include "convssm/io/array.h"
 
+#include <fmt/ranges.h>
+
 #include <bit>
 #include <new>
 

@@ -2,6 +2,8 @@
 // begins at a multiple of 64 bytes, as NumPy writes it, so that a file can be mapped into memory.
 #include "convssm/io/npy.h"
 
+#include <fmt/ranges.h>
+
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
 #include "convssm/io/layout.h"

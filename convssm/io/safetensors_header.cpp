@@ -2,6 +2,8 @@
 // nesting. The writer pads the header with blanks to 8 bytes, so that the data is aligned.
 #include "convssm/io/safetensors_header.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,7 @@
 #include "convssm/io/tensor.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 

@@ -2,6 +2,8 @@
 // surrogates, which other readers refuse too, so what is written here can be read there.
 #include "convssm/io/text.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdint>
 

@@ -3,6 +3,8 @@
 // beforehand, so it holds one picture and not the video.
 #include "convssm/io/video_writer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "convssm/base/error.h"

@@ -5,6 +5,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/view_as_real.h>
 #include <c10/core/ScalarType.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 

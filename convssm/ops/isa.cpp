@@ -3,6 +3,7 @@
 #include "convssm/ops/isa.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 

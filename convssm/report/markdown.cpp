@@ -2,6 +2,7 @@
 #include "convssm/report/markdown.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace convssm::report {
 

@@ -3,6 +3,7 @@
 #include "convssm/report/model_card.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // Results for a terminal. Columns are as wide as their longest cell, counted in characters and not in bytes: names and
 // signs may be beyond ASCII.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,8 @@
 // The JSON file is what makes a checkpoint exist: it is written after the tensors and removed before them.
 #include "convssm/run/checkpoint.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>

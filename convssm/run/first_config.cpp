@@ -3,6 +3,7 @@
 #include "convssm/run/first_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 #include "convssm/run/model_file.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -3,6 +3,7 @@
 #include "convssm/train/trainer.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

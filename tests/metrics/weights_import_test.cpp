@@ -2,6 +2,7 @@
 // damaged ones are refused and leave nothing behind.
 #include "convssm/metrics/weights_import.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
