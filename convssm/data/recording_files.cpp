@@ -86,6 +86,11 @@ std::unique_ptr<Recording> open_recording(const std::string& path, const Recordi
        found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
 }
 
+bool is_picture(const std::string& path) {
+  const Kind* kind = named_kind(path);
+  return kind != nullptr && kind->open == open_picture;
+}
+
 bool holds_arrays(const std::string& path) {
   const Kind* kind = found_kind(path);
   return kind && kind->arrays;

@@ -13,6 +13,9 @@ namespace convssm::data {
 // Whether the file holds arrays, of which io/array_file.h reads any.
 bool holds_arrays(const std::string& path);
 
+// Whether a file of this name is a single frame.
+bool is_picture(const std::string& path);
+
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 

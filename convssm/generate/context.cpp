@@ -122,12 +122,10 @@ class ContextReader {
 
  private:
   void read_folder() {
-    std::vector<std::string> names = data::find_recordings(path_, data::Kinds::one).names;
-    if (names.empty()) {
-      fail(ErrorKind::data, "the folder {} holds no recordings ({} files)", path_, data::recording_endings());
-    }
-    if (data::recording_kind(names[0]) == "picture") return add_pictures(std::move(names));
-    for (const std::string& name : names) add_clips(data::recording_path(path_, name));
+    const data::FoundFiles found = data::find_recordings(path_, data::Kinds::one);
+    if (found.names.empty()) data::fail_no_recordings(path_, found);
+    if (data::is_picture(found.names[0])) return add_pictures(found.names);
+    for (const std::string& name : found.names) add_clips(data::recording_path(path_, name));
   }
 
   void add_video(const at::Tensor& video) {
