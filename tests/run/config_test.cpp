@@ -82,7 +82,7 @@ TEST(Config, EveryShippedFileIsValid) {
 // what each of them resolved to while the defaults were the paper's.
 TEST(Config, PublishedFilesDoNotDependOnDefaults) {
   const std::string source = CONVSSM_SOURCE_DIR;
-  const auto expected = nlohmann::json::parse(read_file(source + "/tests/run/data/published_train.json").value_or(""));
+  const auto expected = nlohmann::json::parse(read_file(source + "/tests/run/data/published_train.json"));
   size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source + "/configs")) {
     if (!entry.is_regular_file()) continue;
