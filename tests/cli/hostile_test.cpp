@@ -82,7 +82,7 @@ TEST_F(Hostile, ALogWithoutEndIsRefused) {
   fs::remove(path("endless/log.jsonl"));
   ASSERT_EQ(symlink("/dev/zero", path("endless/log.jsonl").c_str()), 0);
   expect_refused("train --run " + path("endless") + " --resume train.steps=14", 4, {"log.jsonl", "not a regular file"});
-  expect_refused("results " + path("endless"), 0, {});
+  expect_refused("results " + path("endless"), 3, {"no run has scores"});
   expect_refused("export " + path("endless") + " --out " + path("endless.out"), 4, {"log.jsonl", "not a regular file"});
   fs::remove(path("endless/log.jsonl"));
   ASSERT_EQ(mkfifo(path("endless/checkpoints/step-000099.json").c_str(), 0600), 0);
