@@ -64,8 +64,9 @@ ScratchFolder* Hostile::scratch_ = nullptr;
 
 TEST_F(Hostile, AbsurdModelsAreRefusedBeforeTheyAreBuilt) {
   const std::string config = "{\"encoder\":{\"depths\":[4,8]},\"decoder\":{\"depths\":[4,8]},\"core\":";
-  const auto model = [&](const std::string& core) {
-    return changed_model("absurd.safetensors", {{"model", config + "{\"name\":\"convs5\"," + core + "}}"}});
+  const auto model = [&](const std::string& core) {  // of a key that is there twice the last value counts
+    return changed_model("absurd.safetensors",
+                         {{"model", config + "{\"name\":\"convs5\",\"features\":8,\"state_size\":8," + core + "}}"}});
   };
   const std::string context = path("small/context.npy");
   expect_refused(to_generate(model("\"layers\":2147483648"), context), 3,
