@@ -118,7 +118,7 @@ TEST_F(Damage, NestedJsonOfARunIsNoCrash) {
   const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   fs::copy(path("run"), path("hostile"), fs::copy_options::recursive);
   for (const char* name : {"log.jsonl", "metrics.json", "status.json"}) write_text(path("hostile/") + name, nested);
-  EXPECT_EQ(run("results " + path("hostile")).code, 0);
+  EXPECT_EQ(run("results " + path("hostile")).code, 3);  // no run has scores
   const Outcome exported = run("export " + path("hostile") + " --out " + path("exported"));
   EXPECT_EQ(exported.code, 0) << exported.err;
   expect_contains(exported.err + exported.out, "metrics.json is damaged");

@@ -64,8 +64,9 @@ ScratchFolder* Hostile::scratch_ = nullptr;
 
 TEST_F(Hostile, AbsurdModelsAreRefusedBeforeTheyAreBuilt) {
   const std::string config = "{\"encoder\":{\"depths\":[4,8]},\"decoder\":{\"depths\":[4,8]},\"core\":";
-  const auto model = [&](const std::string& core) {
-    return changed_model("absurd.safetensors", {{"model", config + "{\"name\":\"convs5\"," + core + "}}"}});
+  const auto model = [&](const std::string& core) {  // of a key that is there twice the last value counts
+    return changed_model("absurd.safetensors",
+                         {{"model", config + "{\"name\":\"convs5\",\"features\":8,\"state_size\":8," + core + "}}"}});
   };
   const std::string context = path("small/context.npy");
   expect_refused(to_generate(model("\"layers\":2147483648"), context), 3,
@@ -82,7 +83,7 @@ TEST_F(Hostile, ALogWithoutEndIsRefused) {
   fs::remove(path("endless/log.jsonl"));
   ASSERT_EQ(symlink("/dev/zero", path("endless/log.jsonl").c_str()), 0);
   expect_refused("train --run " + path("endless") + " --resume train.steps=14", 4, {"log.jsonl", "not a regular file"});
-  expect_refused("results " + path("endless"), 0, {});
+  expect_refused("results " + path("endless"), 3, {"no run has scores"});
   expect_refused("export " + path("endless") + " --out " + path("endless.out"), 4, {"log.jsonl", "not a regular file"});
   fs::remove(path("endless/log.jsonl"));
   ASSERT_EQ(mkfifo(path("endless/checkpoints/step-000099.json").c_str(), 0600), 0);
