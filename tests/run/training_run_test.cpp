@@ -193,16 +193,19 @@ TEST(TrainingRun, ARunGoesOnOnlyWithTheSameMeaningOfValues) {
   expect_error([&] { train_run(json, scratch.path("run"), true); }, {"0 to 1", "0 to 2", "data.high=1"});
 }
 
-// A clip that cannot be read, after some steps.
+// A clip that was good when training began and cannot be read after some steps.
 TEST(TrainingRun, AnErrorInTheDataDoesNotLoseTheStepsBefore) {
   const ScratchFolder scratch;
   const std::string run = scratch.path("run");
-  write_recordings(scratch, 3);
+  write_recordings(scratch, -1);
   nlohmann::json json = tiny();
   json["data"] = {{"name", "folder"}, {"path", scratch.path("data")}, {"low", 0},
                   {"high", 1},        {"test_fraction", 0},           {"valid_fraction", 0}};
   json["train"].update({{"batch", 1}, {"save_interval", 0}, {"sample_interval", 0}});
-  expect_error([&] { train_run(json, run); }, {"3.npy"});
+  RunFolder folder(run);
+  TrainingRun training(Config::from_json(json), folder, false);
+  write_recordings(scratch, 3);
+  expect_error([&] { training.run(StopRequest()); }, {"3.npy"});
   const auto status = nlohmann::json::parse(read_text_file(run + "/status.json"));
   EXPECT_EQ(status["state"], "failed");
   EXPECT_GT(status["step"], 0);
