@@ -125,7 +125,9 @@ class Exporter {
     json metrics = there ? try_parse_json(read_file(from)).value_or(json()) : json();
     const std::string problem = there ? why_not(metrics) : "missing";
     if (problem.empty()) {
-      for (json& reason : metrics["protocol"]["left_out"]) reason = without_folder(reason);
+      json& protocol = metrics["protocol"];
+      if (protocol.contains("data")) protocol["data"] = without_places(protocol["data"]);
+      for (json& reason : protocol["left_out"]) reason = without_folder(reason);
       return write("metrics.json", metrics.dump(1) + "\n");
     }
     result_.notes.push_back(

@@ -36,8 +36,8 @@ class Hostile : public ::testing::Test {
     for (const auto& part : parts) expect_contains(outcome.err, part);
   }
 
-  // The exported model with other tensors or another description, as a file of its own.
-  static std::string changed_model(const std::string& name, const io::Metadata& changes, float filled = 0) {
+  // The exported model with another description, or with NaN in its last layer, as a file of its own.
+  static std::string changed_model(const std::string& name, const io::Metadata& changes, bool nan = false) {
     const io::SafetensorsFile good(path("small/model.safetensors"));
     io::Metadata about = good.metadata();
     about.erase("xxh64");
@@ -45,10 +45,7 @@ class Hostile : public ::testing::Test {
     std::vector<io::NamedArray> arrays;
     for (const std::string& tensor : good.names()) {
       arrays.push_back({tensor, good.read(tensor)});
-      if (!std::isnan(filled) || arrays.back().array.dtype() != io::DType::f32) continue;
-      io::Array values(io::DType::f32, arrays.back().array.shape());
-      std::ranges::fill(values.values<float>(), filled);
-      arrays.back().array = values;
+      if (nan && tensor.ends_with("decoder.last.weight")) std::ranges::fill(arrays.back().array.values<float>(), NAN);
     }
     io::write_safetensors(path(name), arrays, about);
     return path(name);
@@ -150,7 +147,7 @@ TEST_F(Hostile, AnExportThatFailsLeavesTheOldOne) {
 }
 
 TEST_F(Hostile, NumbersThatAreNoneAreNamed) {
-  const std::string nan = changed_model("nan.safetensors", {}, NAN);
+  const std::string nan = changed_model("nan.safetensors", {}, true);
   fs::remove(path("x.npy"));
   const Outcome outcome = run(to_generate(nan, path("small/context.npy")));
   EXPECT_EQ(outcome.code, 5) << outcome.err;

@@ -130,7 +130,7 @@ TEST(FrameCoder, Options) {
   const auto read = [](const json& options) { return [=] { CoderOptions::from_json("decoder", options); }; };
   expect_error(read({{"depths", json::array()}}), {"decoder", "depths", "1 to 8", "0"});
   expect_error(read({{"depths", {8, 0}}}), {"depths", "positive", "0"});
-  expect_error(read({{"blocks", 0}}), {"blocks", "positive", "0"});
+  expect_error(read({{"blocks", 0}}), {"blocks", "1 to 1000", "0"});
   expect_error(read({{"groups", -1}}), {"groups", "positive", "-1"});
   expect_error(read({{"depth", {8}}}), {"decoder", "depth"});
 }

@@ -31,8 +31,9 @@ run(${prefix}/bin/convssm bench --help)
 
 # Who takes a layer links no library of a file format.
 execute_process(COMMAND readelf -d ${scratch}/core/user OUTPUT_VARIABLE needed COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "NEEDED[^\n]*\\[[^]]*" needed "${needed}")
-list(TRANSFORM needed REPLACE ".*\\[" "")
+string(REPLACE "[" "" needed "${needed}")  # a bracket would hold a list together
+string(REGEX MATCHALL "library: [^]]+" needed "${needed}")
+list(TRANSFORM needed REPLACE "library: " "")
 message("a program with convssm::core links: ${needed}")
 if(needed MATCHES "libav|libsw|gif|rsvg|png|yaml|xxhash" OR NOT needed MATCHES "torch")
   message(FATAL_ERROR "convssm::core should link libtorch and nothing of file formats")
