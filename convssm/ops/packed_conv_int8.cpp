@@ -1,4 +1,4 @@
-// Convolutions in 8-bit integers by oneDNN. With q = round(x f_c + z_c) in [0,255] for input channel c and
+// Convolutions in 8-bit integers. With q = round(x f_c + z_c) in [0,255] for input channel c and
 // v = round(w / (f_c t_o)) for the weights of output o:
 //   conv(x, w) = t_o (conv(q, v) - sum of v z_c),   exact but for the two roundings, also at the edges:
 // the input is laid into a border of z_c, which stands for zero.
@@ -11,7 +11,6 @@
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv_kernel.h"
-#include "convssm/ops/dnnl_conv.h"
 #include "convssm/ops/quantize_kernels.h"
 
 namespace convssm::ops {
@@ -40,11 +39,6 @@ InputScale input_scale(const ConvShape& shape, const ConvInputRange& range) {
   }
   return scale;
 }
-
-struct Int8Weights {
-  std::vector<int8_t> values;
-  std::vector<float> scales, bias;
-};
 
 // The weights of one output, [in,area] as they stand before the quantized input.
 class WeightRow {
@@ -109,8 +103,8 @@ class WeightRow {
   bool cut_ = sums_of_two_are_cut();
 };
 
-Int8Weights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {
-  Int8Weights result;
+ByteWeights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {
+  ByteWeights result;
   for (int64_t o = 0; o < shape.out; ++o) {
     WeightRow row(shape, weight + o * shape.in * shape.kernel * shape.kernel, input);
     const float scale = row.quantize();
@@ -130,22 +124,19 @@ size_t rounded_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class Int8Conv : public ConvKernel {
  public:
-  Int8Conv(const ConvShape& shape, InputScale input, const Int8Weights& weights)
-      : shape_(shape),
-        input_(std::move(input)),
-        conv_({.shape = shape, .data = dnnl::memory::data_type::u8, .scales = weights.scales}, weights.values.data(),
-              weights.bias.data()) {
+  Int8Conv(const ConvShape& shape, InputScale input, const ByteWeights& weights)
+      : shape_(shape), input_(std::move(input)), conv_(make_byte_conv(shape, weights)) {
     for (const float z : input_.offset) zero_.push_back(static_cast<uint8_t>(z));
   }
 
-  size_t scratch_bytes(int64_t frames) override { return bytes(frames) + conv_.scratch_bytes(frames); }
+  size_t scratch_bytes(int64_t frames) override { return bytes(frames) + conv_->scratch_bytes(frames); }
 
   void run(const float* x, float* y, int64_t frames, void* scratch, const ConvEpilogue& epilogue) override {
     auto* q = static_cast<uint8_t*>(scratch);
     at::parallel_for(0, frames * height(), kPackedConvInt8Rows, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) quantize_line(x, q, i / height(), i % height());
     });
-    conv_.run(q, y, frames, q + bytes(frames));
+    conv_->run(q, y, frames, q + bytes(frames));
     apply_epilogue(y, frames * shape_.out * shape_.height * shape_.width, epilogue);
   }
 
@@ -172,7 +163,7 @@ class Int8Conv : public ConvKernel {
   ConvShape shape_;
   InputScale input_;
   std::vector<uint8_t> zero_;
-  DnnlConv conv_;
+  std::unique_ptr<ByteConv> conv_;
 };
 
 }  // namespace
@@ -180,7 +171,7 @@ class Int8Conv : public ConvKernel {
 std::unique_ptr<ConvKernel> make_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
                                            const ConvInputRange& range) {
   InputScale input = input_scale(shape, range);
-  const Int8Weights weights = quantize_weights(shape, weight, bias, input);
+  const ByteWeights weights = quantize_weights(shape, weight, bias, input);
   return std::make_unique<Int8Conv>(shape, std::move(input), weights);
 }
 

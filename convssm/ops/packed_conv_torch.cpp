@@ -1,5 +1,6 @@
 // Convolutions by libtorch's operations, where it has a oneDNN of its own (wheels): for every shape that Winograd does not
-// take. A 1x1 kernel is a matrix product. In 8 bits there is none but Winograd's; other shapes stay in float32.
+// take. A 1x1 kernel is a matrix product. Of bytes it has none: they are multiplied as float32, the same numbers but for the
+// last digits of long sums, and not faster.
 #include <ATen/ATen.h>
 
 #include "convssm/ops/conv_kernel.h"
@@ -44,6 +45,30 @@ class TorchConv : public ConvKernel {
   at::Tensor weight_, bias_;
 };
 
+class TorchByteConv : public ByteConv {
+ public:
+  TorchByteConv(const ConvShape& shape, const ByteWeights& w)
+      : shape_(shape),
+        weight_(at::tensor(w.values, at::kFloat).view({shape.out, shape.in, shape.kernel, shape.kernel})),
+        bias_(at::tensor(w.bias)),
+        scales_(at::tensor(w.scales)) {}
+
+  size_t scratch_bytes(int64_t) override { return 0; }
+
+  void run(const uint8_t* q, float* y, int64_t frames, void*) override {
+    const at::NoGradGuard no_grad;
+    const int64_t border = shape_.kernel - 1;
+    const at::Tensor in = at::from_blob(const_cast<uint8_t*>(q),
+                                        {frames, shape_.height + border, shape_.width + border, shape_.in}, at::kByte);
+    const at::Tensor sums = at::conv2d(in.to(at::kFloat).permute({0, 3, 1, 2}), weight_, bias_);
+    frames_of(y, {frames, shape_.height, shape_.width, shape_.out}).copy_(sums.permute({0, 2, 3, 1}) * scales_);
+  }
+
+ private:
+  ConvShape shape_;
+  at::Tensor weight_, bias_, scales_;
+};
+
 }  // namespace
 
 std::string convolution_library() { return "libtorch's own"; }
@@ -54,9 +79,8 @@ std::unique_ptr<ConvKernel> make_direct_conv(const ConvShape& shape, const float
   return std::make_unique<TorchConv>(shape, weight, bias);
 }
 
-std::unique_ptr<ConvKernel> make_int8_conv(const ConvShape& shape, const float* weight, const float* bias,
-                                           const ConvInputRange&) {
-  return make_direct_conv(shape, weight, bias);
+std::unique_ptr<ByteConv> make_byte_conv(const ConvShape& shape, const ByteWeights& weights) {
+  return std::make_unique<TorchByteConv>(shape, weights);
 }
 
 }  // namespace convssm::ops

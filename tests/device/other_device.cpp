@@ -201,6 +201,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 
 at::Device other_device() { return {kOther, 0}; }
 
+std::string obstacle_to_gradients() {
+  using c10::impl::getDeviceGuardImpl, c10::impl::hasDeviceGuardImpl;
+  if (!hasDeviceGuardImpl(at::kCUDA) || getDeviceGuardImpl(at::kCUDA)->deviceCount() > 0) return "";
+  return "this libtorch has CUDA, whose driver is not installed";
+}
+
 int64_t operations_on_other_device() { return operations; }
 
 TORCH_LIBRARY_IMPL(_, XPU, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>()); }

@@ -6,10 +6,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 
 namespace convssm::testing {
 
 at::Device other_device();
+
+// Why its gradients cannot be computed here; "" if they can. A libtorch with CUDA asks CUDA for a stream in every backward
+// pass beside the CPU's, whatever the device, and without a driver that is an error.
+std::string obstacle_to_gradients();
 
 // Operations that ran on it so far: a test that means to run there and does not would otherwise pass.
 int64_t operations_on_other_device();
