@@ -31,7 +31,7 @@ class Hostile : public ::testing::Test {
   static std::string path(const std::string& name) { return scratch_->path(name); }
 
   static void expect_refused(const std::string& arguments, int code, const std::vector<std::string>& parts) {
-    const Outcome outcome = run(arguments, "timeout 60");
+    const Outcome outcome = run(arguments, "timeout 300");
     EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
     for (const auto& part : parts) expect_contains(outcome.err, part);
   }
