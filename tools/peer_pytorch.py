@@ -14,6 +14,7 @@ Eager or compiled (torch.compile, where the version has it), the memory format a
 loop over frames, a parallel scan; in complex or in real numbers, since the compiler makes no code for complex ones) are
 found once by measuring, for training and for generation. What is tried and passed over is told on stderr."""
 
+import functools
 import json
 import os
 import struct
@@ -97,7 +98,7 @@ class Peer:
         self.loss_of, self.run_frame = self.loss, self.run
         if mode == "compiled":
             self.loss_of = torch.compile(self.loss, fullgraph=True, dynamic=False)
-            self.run_frame = torch.compile(self.run, fullgraph=True, dynamic=False)
+            self.run_frame = torch.compile(self.run, fullgraph=True, dynamic=False, options={"cpp_wrapper": True})
 
     # The parts of a frame.
 
@@ -252,14 +253,14 @@ class Peer:
         self.frame = frame.clamp(-1, 1)
         return self.frame
 
-    def loss_and_norm(self):
-        loss = self.train_step()
-        return loss, torch.sqrt(sum((v.grad.double() ** 2).sum() for v in self.p.values() if v.grad is not None))
+
+WORK = {"training": Peer.train_step, "generation": Peer.next}
 
 
 def check(trainer, generator):
     """The largest difference of the next frame, those of the loss and of the norm of the gradients, as parts."""
-    loss, norm = trainer.loss_and_norm()
+    loss = trainer.train_step()
+    norm = torch.sqrt(sum((v.grad.double() ** 2).sum() for v in trainer.p.values() if v.grad is not None))
     generator.start()
     frame = (generator.next() - generator.bench["frame"]).abs().max()
     ours = trainer.bench["loss"].item(), trainer.bench["gradient_norm"].item()
@@ -281,23 +282,24 @@ def attempt(path, work, choice):
     name = f"{work}: {', '.join(choice)}"
     try:
         peer = Peer(path, *choice)
-        action = peer.train_step if work == "training" else peer.next
         peer.make_optimizer() if work == "training" else peer.start()
+        action = functools.partial(WORK[work], peer)
         first = seconds(action)  # compiles
-        repeats = 5 if seconds(action) < 0.5 else 2
+        repeats = max(2, min(200, int(1 / seconds(action))))  # a second of it: single short runs are noise
         least = min(seconds(action) for _ in range(repeats))
     except Exception as error:  # whatever a compiler may throw
         if choice[0] == "eager":
             raise
-        note(f"{name}: passed over, it failed: {str(error).strip().splitlines()[0]}")
+        note(f"{name}: passed over, it failed: {' '.join(repr(error).split())[:300]}")
         return float("inf"), choice, None
     note(f"{name}: {1000 * least:.2f} ms, the first {first:.1f} s")
     return least, choice, peer
 
 
 def choose(path, work, modes):
-    """The quickest peer: of each mode the memory format with the first recurrence, then the recurrence."""
-    best = float("inf"), None, None
+    """The quickest peer: of each mode the memory format with the first recurrence, then the recurrence; then the modes
+    in turns, since they were measured minutes apart."""
+    finalists = []
     for mode in modes:
         scans = [s for s in SCANS if work == "training" or SCANS[s][0] is scan_loop]  # the same for a single frame
         if mode == "compiled":
@@ -305,13 +307,15 @@ def choose(path, work, modes):
         found = min((attempt(path, work, (mode, f, scans[0])) for f in FORMATS), key=lambda c: c[0])
         for scan in scans[1:]:
             found = min(found, attempt(path, work, (mode, found[1][1], scan)), key=lambda c: c[0])
-        slower = max(best, found, key=lambda c: c[0])
-        best = min(best, found, key=lambda c: c[0])
-        if slower[2] is not None:
-            note(f"{work}: {slower[1][0]} is passed over, it is slower than {best[1][0]}")
-    if best[2] is None:
+        finalists += [found[1:]] if found[2] is not None else []
+    if not finalists:
         sys.exit(f"peer_pytorch.py: no mode for {work}")
-    return best[2], ", ".join(best[1])
+    rounds = 5 if work == "training" else 50
+    turns = [[seconds(functools.partial(WORK[work], peer)) for _, peer in finalists] for _ in range(rounds)]
+    (least, (choice, peer)), *others = sorted(zip(map(min, zip(*turns)), finalists), key=lambda c: c[0])
+    for slower, (other, _) in others:
+        note(f"{work}: {other[0]} is passed over, {1000 * slower:.2f} ms in turns with {1000 * least:.2f} {choice[0]}")
+    return peer, ", ".join(choice)
 
 
 def available(modes):
