@@ -41,6 +41,10 @@ std::unique_ptr<ByteConv> make_byte_conv(const ConvShape& shape, const ByteWeigh
 // Whether this CPU has instructions that sum products of four bytes (VNNI), and a ByteConv uses them.
 bool has_byte_products();
 
+// Whether a ByteConv sums the products of two neighbouring channels (even, odd) in 16 bits, which cuts at 32767: weights
+// of one sign must then not sum to more than 128 there.
+bool cuts_byte_sums();
+
 // y = activation(y + add), for kernels that have no epilogue of their own.
 void apply_epilogue(float* y, int64_t size, const ConvEpilogue& epilogue);
 

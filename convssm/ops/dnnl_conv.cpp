@@ -47,6 +47,9 @@ bool has_byte_products() {
   return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
 }
 
+// oneDNN does without instructions for products of four bytes.
+bool cuts_byte_sums() { return !has_byte_products(); }
+
 DnnlConv::DnnlConv(const DnnlConvSpec& spec, const void* weight, const float* bias)
     : spec_(spec), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
   const ConvShape& s = spec.shape;

@@ -20,10 +20,6 @@ constexpr int64_t kPackedConvInt8Rows = 4;
 
 constexpr int kMost = 127;
 
-// Without instructions for products of four bytes, the products of two neighbouring channels (even, odd) are summed in 16
-// bits, which cuts at 32767: weights of one sign must not sum to more than 128 there.
-bool sums_of_two_are_cut() { return !has_byte_products(); }
-
 struct InputScale {
   std::vector<float> factor, offset;
 };
@@ -100,7 +96,7 @@ class WeightRow {
   std::vector<float> exact_;
   std::vector<int8_t> values_;
   float largest_ = 0;
-  bool cut_ = sums_of_two_are_cut();
+  bool cut_ = cuts_byte_sums();
 };
 
 ByteWeights quantize_weights(const ConvShape& shape, const float* weight, const float* bias, const InputScale& input) {

@@ -75,6 +75,8 @@ std::string convolution_library() { return "libtorch's own"; }
 
 bool has_byte_products() { return false; }
 
+bool cuts_byte_sums() { return false; }
+
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvShape& shape, const float* weight, const float* bias) {
   return std::make_unique<TorchConv>(shape, weight, bias);
 }
