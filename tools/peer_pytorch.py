@@ -302,8 +302,8 @@ def choose(path, work, modes):
     finalists = []
     for mode in modes:
         scans = [s for s in SCANS if work == "training" or SCANS[s][0] is scan_loop]  # the same for a single frame
-        if mode == "compiled":
-            scans.reverse()  # the real ones first: the compiler leaves complex numbers to eager kernels
+        if mode == "compiled":  # the compiler leaves complex numbers to eager kernels
+            scans = [s for s in reversed(scans) if SCANS[s][1]]
         found = min((attempt(path, work, (mode, f, scans[0])) for f in FORMATS), key=lambda c: c[0])
         for scan in scans[1:]:
             found = min(found, attempt(path, work, (mode, found[1][1], scan)), key=lambda c: c[0])
