@@ -16,7 +16,7 @@ namespace {
 // Options of the whole program may stand before the command's name.
 std::vector<std::string> arguments(const CLI::App& command) {
   std::vector<std::string> words;
-  for (const char* name : {"--threads", "--convolution"}) {
+  for (const char* name : {"--threads", "--convolution", "--file-memory"}) {
     const CLI::Option* option = command.get_parent()->get_option(name);
     if (option->count() > 0) words.insert(words.end(), {name, option->as<std::string>()});
   }

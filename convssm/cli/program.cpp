@@ -9,7 +9,9 @@
 #include <string>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 #include "convssm/base/log.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/version.h"
 #include "convssm/cli/exit_status.h"
 
@@ -37,6 +39,12 @@ int report_libtorch(const c10::Error& error) {
   return exit_code(ErrorKind::usage);
 }
 
+void limit_files(const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) fail(ErrorKind::usage, "--file-memory must be a number with a unit such as 4GiB, got '{}'", text);
+  set_file_memory_limit(*bytes);
+}
+
 void log_trials() {
   for (const auto& [shape, direct, winograd] : ops::conv_trials()) {
     log_info("convolution of {} to {} channels, {} frames of {}x{}: direct {:.3f} ms, Winograd {:.3f} ms", shape.in,
@@ -55,6 +63,9 @@ void add_program_options(CLI::App& app, ops::RuntimeOptions& runtime) {
       "--convolution", choose,
       "How 3x3 convolutions run: auto (Winograd where it applies), measured (the faster "
       "in a trial per shape) or direct");
+  app.add_option_function<std::string>("--file-memory", limit_files,
+                                       "What the content of one file may take of memory (default 1GiB)")
+      ->type_name("SIZE");
   app.parse_complete_callback([&runtime] { ops::start_runtime(runtime); });
 }
 

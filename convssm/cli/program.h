@@ -9,7 +9,7 @@
 
 namespace convssm::cli {
 
-// --version, --threads and --convolution; the runtime is started once they are parsed, before any callback.
+// --version, --threads, --convolution and --file-memory; the runtime is started once they are parsed, before any callback.
 void add_program_options(CLI::App& app, ops::RuntimeOptions& runtime);
 
 // Parses and thereby runs. For --help and mistakes in usage, the exit code.

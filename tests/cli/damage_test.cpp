@@ -4,41 +4,28 @@
 #include <filesystem>
 #include <fstream>
 
-#include "../base/scratch_folder.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/safetensors.h"
-#include "program.h"
-#include "tiny_run.h"
+#include "exported_run.h"
 
 namespace convssm {
 namespace {
 
 namespace fs = std::filesystem;
 
-// One run, exported, and a state of the export.
-class Damage : public ::testing::Test {
+class Damage : public ExportedRun {
  protected:
   static void SetUpTestSuite() {
-    scratch_ = new ScratchFolder();
-    write_text(path("tiny.yaml"), tiny_config());
-    ASSERT_EQ(run("train " + path("tiny.yaml") + " --run " + path("run")).code, 0);
-    ASSERT_EQ(run("export " + path("run") + " --out " + path("small")).code, 0);
+    ExportedRun::SetUpTestSuite();
     const Outcome made = run("generate " + path("small") + " --context " + path("small/context.npy") +
                              " --frames 2 --save-state " + path("good.state"));
     ASSERT_EQ(made.code, 0) << made.err;
   }
-  static void TearDownTestSuite() { delete scratch_; }
-  static std::string path(const std::string& name) { return scratch_->path(name); }
 
   static void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
-    const Outcome outcome = run("generate " + arguments + " --frames 2 --force --out " + path("x.npy"));
-    EXPECT_EQ(outcome.code, 3) << outcome.err;
-    for (const auto& part : parts) expect_contains(outcome.err, part);
+    ExportedRun::expect_refused("generate " + arguments + " --frames 2 --force --out " + path("x.npy"), 3, parts);
   }
-
-  static ScratchFolder* scratch_;
 };
-ScratchFolder* Damage::scratch_ = nullptr;
 
 void flip(const std::string& file, uint64_t from_end) {
   std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -77,20 +78,17 @@ inline std::vector<sock_filter> filter() {
   return code;
 }
 
-[[noreturn]] inline void become(const std::vector<std::string>& command, const std::string& log, unsigned seconds) {
+[[noreturn]] inline void become(const std::function<void()>& program, const std::string& log, unsigned seconds) {
   const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
   alarm(seconds);
   std::vector<sock_filter> code = filter();
-  sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  sock_fprog rules{static_cast<unsigned short>(code.size()), code.data()};
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   raise(SIGSTOP);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) execv(argv[0], argv.data());
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules) == 0) program();
   _exit(127);
 }
 
@@ -114,11 +112,12 @@ inline int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status
 
 }  // namespace file_calls
 
-// command[0] is the path of the program. What it says goes to the end of `log`. It is ended by SIGALRM after `seconds`.
-inline FileRun run_to_point(const std::vector<std::string>& command, const std::string& log, const FilePoint& point,
+// `program` runs in a process of its own and ends it: by exec or exit. What it says goes to the end of `log`. It is ended by
+// SIGALRM after `seconds`.
+inline FileRun run_to_point(const std::function<void()>& program, const std::string& log, const FilePoint& point,
                             unsigned seconds = 300) {
   const pid_t child = fork();
-  if (child == 0) file_calls::become(command, log, seconds);
+  if (child == 0) file_calls::become(program, log, seconds);
   int status = 0;
   waitpid(child, &status, 0);  // it has stopped itself
   ptrace(PTRACE_SETOPTIONS, child, nullptr,

@@ -7,35 +7,18 @@
 #include <filesystem>
 #include <map>
 
-#include "../base/scratch_folder.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/safetensors.h"
-#include "program.h"
-#include "tiny_run.h"
+#include "exported_run.h"
 
 namespace convssm {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Hostile : public ::testing::Test {
+class Hostile : public ExportedRun {
  protected:
-  static void SetUpTestSuite() {
-    scratch_ = new ScratchFolder();
-    write_text(path("tiny.yaml"), tiny_config());
-    ASSERT_EQ(run("train " + path("tiny.yaml") + " --run " + path("run")).code, 0);
-    ASSERT_EQ(run("export " + path("run") + " --out " + path("small")).code, 0);
-  }
-  static void TearDownTestSuite() { delete scratch_; }
-  static std::string path(const std::string& name) { return scratch_->path(name); }
-
-  static void expect_refused(const std::string& arguments, int code, const std::vector<std::string>& parts) {
-    const Outcome outcome = run(arguments, "timeout 300");
-    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
-    for (const auto& part : parts) expect_contains(outcome.err, part);
-  }
-
   // The exported model with another description, or with NaN in its last layer, as a file of its own.
   static std::string changed_model(const std::string& name, const io::Metadata& changes, bool nan = false) {
     const io::SafetensorsFile good(path("small/model.safetensors"));
@@ -54,10 +37,7 @@ class Hostile : public ::testing::Test {
   static std::string to_generate(const std::string& model, const std::string& context) {
     return "generate " + model + " --context " + context + " --frames 3 --force --out " + path("x.npy");
   }
-
-  static ScratchFolder* scratch_;
 };
-ScratchFolder* Hostile::scratch_ = nullptr;
 
 TEST_F(Hostile, AbsurdModelsAreRefusedBeforeTheyAreBuilt) {
   const std::string config = "{\"encoder\":{\"depths\":[4,8]},\"decoder\":{\"depths\":[4,8]},\"core\":";

@@ -28,13 +28,18 @@ size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+FileRun train_to_point(const std::vector<std::string>& words, const std::string& log, const FilePoint& point) {
+  std::fflush(nullptr);
+  return run_to_point([&] { become_program(words); }, log, point);
+}
+
 TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) {
   const ScratchFolder scratch;
   write_text(scratch.path("tiny.yaml"), tiny_config());
   const auto train = [&](const std::string& folder, const FilePoint& point) {
-    return run_to_point({CONVSSM_PROGRAM, "train", scratch.path("tiny.yaml"), "train.steps=60", "train.save_interval=3",
-                         "train.sample_interval=20", "--run", scratch.path(folder), "--resume"},
-                        scratch.path(folder + ".log"), point);
+    return train_to_point({"train", scratch.path("tiny.yaml"), "train.steps=60", "train.save_interval=3",
+                           "train.sample_interval=20", "--run", scratch.path(folder), "--resume"},
+                          scratch.path(folder + ".log"), point);
   };
   const FileRun whole = train("whole", {});
   ASSERT_EQ(whole.code, 0) << read_all(scratch.path("whole.log"));
@@ -68,9 +73,8 @@ TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
   const ScratchFolder scratch;
   write_text(scratch.path("tiny.yaml"), tiny_config());
   const auto train = [&](const std::string& folder, const FilePoint& point) {
-    return run_to_point(
-        {CONVSSM_PROGRAM, "train", scratch.path("tiny.yaml"), "--run", scratch.path(folder), "--resume"},
-        scratch.path(folder + ".log"), point);
+    return train_to_point({"train", scratch.path("tiny.yaml"), "--run", scratch.path(folder), "--resume"},
+                          scratch.path(folder + ".log"), point);
   };
   const FileRun whole = train("whole", {});
   ASSERT_EQ(whole.code, 0) << read_all(scratch.path("whole.log"));

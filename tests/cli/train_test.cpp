@@ -1,9 +1,6 @@
 // Training as a process: interrupted, on a full disk, with a damaged checkpoint, with mistakes in the config.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -20,25 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Starts the program and does not wait for it. Its messages go to `log`.
-pid_t start(const std::vector<std::string>& arguments, const std::string& log) {
-  const pid_t child = fork();
-  if (child != 0) return child;
-  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  dup2(out, STDOUT_FILENO);
-  dup2(out, STDERR_FILENO);
-  std::vector<char*> argv = {const_cast<char*>(CONVSSM_PROGRAM)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  execv(CONVSSM_PROGRAM, argv.data());
-  _exit(127);
-}
-
-int wait_for(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+pid_t start_training(const std::vector<std::string>& words, const std::string& log) { return start(words, log, log); }
 
 void sleep_seconds(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
@@ -53,8 +32,8 @@ TEST(TrainProcess, AnInterruptFinishesTheStepAndSaves) {
     const ScratchFolder scratch;
     const std::string run_folder = scratch.path("run");
     write_text(scratch.path("tiny.yaml"), tiny_config());
-    const pid_t child =
-        start({"train", scratch.path("tiny.yaml"), "train.steps=1000000", "--run", run_folder}, scratch.path("log"));
+    const pid_t child = start_training({"train", scratch.path("tiny.yaml"), "train.steps=1000000", "--run", run_folder},
+                                       scratch.path("log"));
     ASSERT_TRUE(appears(run_folder + "/checkpoints/step-000004.json")) << read_all(scratch.path("log"));
     kill(child, signal);
     EXPECT_EQ(wait_for(child), 128 + signal);
@@ -72,8 +51,8 @@ TEST(TrainProcess, OneWriterAtATime) {
   const ScratchFolder scratch;
   const std::string run_folder = scratch.path("run");
   write_text(scratch.path("tiny.yaml"), tiny_config());
-  const pid_t child =
-      start({"train", scratch.path("tiny.yaml"), "train.steps=1000000", "--run", run_folder}, scratch.path("log"));
+  const pid_t child = start_training({"train", scratch.path("tiny.yaml"), "train.steps=1000000", "--run", run_folder},
+                                     scratch.path("log"));
   ASSERT_TRUE(appears(run_folder + "/status.json")) << read_all(scratch.path("log"));
   const Outcome second = run("train " + scratch.path("tiny.yaml") + " --run " + run_folder + " --resume");
   EXPECT_EQ(second.code, 2);

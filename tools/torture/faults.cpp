@@ -10,9 +10,8 @@
 int main(int argc, char** argv) {
   if (argc < 7) return 2;
   const convssm::FilePoint point{std::atol(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]) != 0};
-  const std::vector<std::string> command(argv + 6, argv + argc);
   const auto seconds = static_cast<unsigned>(std::atoi(argv[5]));
-  const convssm::FileRun run = convssm::run_to_point(command, argv[1], point, seconds);
+  const convssm::FileRun run = convssm::run_to_point([&] { execv(argv[6], argv + 6); }, argv[1], point, seconds);
   std::printf("%d %ld\n", run.code, run.calls);
   return 0;
 }
