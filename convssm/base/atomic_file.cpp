@@ -43,8 +43,8 @@ void sync_folder(const std::string& folder) {
   if (failed) fail_io(fmt::format("cannot write the folder '{}' to the disk", folder));
 }
 
-constexpr const char* temporary_mark = ".tmp-";
-constexpr size_t random_letters = 6;  // that mkstemp fills in
+constexpr const char* temporary_mark = ".convssm-tmp-";  // that no file of a user has
+constexpr size_t random_letters = 6;                     // that mkstemp fills in
 
 bool is_temporary(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
@@ -63,16 +63,23 @@ void remove_unless_written(const std::filesystem::path& file) {
   close(descriptor);
 }
 
+// A new file of its own beside `path`, locked: see remove_temporary_files(), which may remove it before it is.
+int make_locked(const std::string& path, std::string& name) {
+  for (;;) {
+    name = path + temporary_mark + std::string(random_letters, 'X');
+    const int descriptor = mkstemp(name.data());
+    if (descriptor < 0) fail_io(fmt::format("cannot create a file in '{}' for '{}'", folder_of(path), path));
+    flock(descriptor, LOCK_EX);
+    struct stat found {};
+    if (fstat(descriptor, &found) != 0 || found.st_nlink > 0) return descriptor;
+    close(descriptor);
+  }
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  const std::string pattern = path + temporary_mark + std::string(random_letters, 'X');
-  std::vector<char> name(pattern.begin(), pattern.end());
-  name.push_back('\0');
-  const int descriptor = mkstemp(name.data());
-  if (descriptor < 0) fail_io(fmt::format("cannot create a file in '{}' for '{}'", folder_of(path), path));
-  temporary_ = name.data();
-  flock(descriptor, LOCK_EX);  // see remove_temporary_files()
+  const int descriptor = make_locked(path, temporary_);
   follow_umask(descriptor);
   file_ = fdopen(descriptor, "wb");
   if (file_ == nullptr) {
@@ -109,7 +116,7 @@ void remove_temporary_files(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::vector<fs::path> old;
-  fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, error), end;
+  fs::directory_iterator entries(folder, error), end;
   for (; !error && entries != end; entries.increment(error)) {
     if (entries->is_regular_file(error) && is_temporary(entries->path())) old.push_back(entries->path());
   }

@@ -27,7 +27,7 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-// Removes the temporary files that killed processes left below a folder; not those of a process that is still writing.
+// Removes the temporary files that killed processes left in a folder; not those of a process that is still writing.
 void remove_temporary_files(const std::string& folder);
 
 // The whole of `text` as the new content of `path`.

@@ -1,5 +1,6 @@
-// renameat2() exchanges two folders in one step; where a file system cannot do that, two renames do, between which the
-// target has no name but is not lost. What stays of the old folder is linked into the new one before, not moved after.
+// renameat2() exchanges two folders in one step; where a file system cannot do that, two renames do. Between them the old
+// folder has another name, from which it is taken back: at once if the second one fails, by the next writer after a crash.
+// What stays of the old folder is linked into the new one before, not moved after.
 #include "convssm/base/staged_folder.h"
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
@@ -22,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* staged_mark = ".staged-";
+constexpr const char* old_mark = "-old";  // after it: the target, while another folder takes its name
 
 // Without a slash at its end, and of a link the folder that it names.
 std::string real_path(const std::string& target) {
@@ -31,7 +34,7 @@ std::string real_path(const std::string& target) {
 
 int lock_folder(const std::string& folder) {
   const int lock = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
+  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && fs::exists(folder)) return lock;
   if (lock >= 0) close(lock);
   return -1;
 }
@@ -44,6 +47,10 @@ void remove_left_overs(const fs::path& target) {
     if (entry.path().filename().string().starts_with(begin)) old.push_back(entry.path().string());
   }
   for (const std::string& folder : old) {
+    if (folder.ends_with(old_mark) && !fs::exists(target)) {
+      rename(folder.c_str(), target.c_str());
+      continue;
+    }
     const int lock = lock_folder(folder);
     if (lock < 0) continue;  // somebody is writing it
     fs::remove_all(folder, error);
@@ -58,24 +65,31 @@ void follow_mode(const std::string& folder, const std::string& target) {
   chmod(folder.c_str(), stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : 0777 & ~mask);
 }
 
-// After it the old content, if there was any, is at `staged`.
-bool exchange(const std::string& staged, const std::string& target) {
-  if (!fs::exists(target)) return rename(staged.c_str(), target.c_str()) == 0;
-  if (renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return true;
-  const std::string aside = staged + "-old";
-  return rename(target.c_str(), aside.c_str()) == 0 && rename(staged.c_str(), target.c_str()) == 0 &&
-         rename(aside.c_str(), staged.c_str()) == 0;
-}
-
 }  // namespace
+
+bool exchange_folders(const std::string& staged, const std::string& target, bool in_one_step) {
+  if (!fs::exists(target)) return rename(staged.c_str(), target.c_str()) == 0;
+  if (in_one_step && renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return true;
+  const std::string aside = staged + old_mark;
+  if (rename(target.c_str(), aside.c_str()) != 0) return false;
+  if (rename(staged.c_str(), target.c_str()) == 0) return rename(aside.c_str(), staged.c_str()) == 0;
+  const int reason = errno;
+  rename(aside.c_str(), target.c_str());
+  errno = reason;
+  return false;
+}
 
 StagedFolder::StagedFolder(const std::string& target) : target_(real_path(target)) {
   make_folder(fs::path(target_).parent_path().string());
   remove_left_overs(target_);
-  std::string name = target_ + staged_mark + "XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) fail_io(fmt::format("cannot make a folder beside '{}'", target));
-  staged_ = name;
-  lock_ = lock_folder(staged_);
+  // Another process may take the new folder for a left-over before it is locked; some file systems have no locks at all.
+  for (int tries = 0; tries < 3 && lock_ < 0; ++tries) {
+    std::string name = target_ + staged_mark + "XXXXXX";
+    if (!staged_.empty()) fs::remove(staged_);
+    if (mkdtemp(name.data()) == nullptr) fail_io(fmt::format("cannot make a folder beside '{}'", target));
+    staged_ = name;
+    lock_ = lock_folder(staged_);
+  }
   follow_mode(staged_, target_);
 }
 
@@ -100,7 +114,7 @@ void StagedFolder::keep_others(std::span<const char* const> own) const {
 
 void StagedFolder::commit(std::span<const char* const> own) {
   keep_others(own);
-  if (!exchange(staged_, target_)) fail_io(fmt::format("cannot replace the folder '{}'", target_));
+  if (!exchange_folders(staged_, target_)) fail_io(fmt::format("cannot replace the folder '{}'", target_));
 }
 
 }  // namespace convssm

@@ -27,4 +27,8 @@ class StagedFolder {
   int lock_ = -1;  // tells others that it is in use
 };
 
+// Exchanges the two, so that the old content, if there was any, is at `staged`; false with errno, and nothing changed, if that
+// cannot be done. Not in one step: as on file systems that can rename only.
+bool exchange_folders(const std::string& staged, const std::string& target, bool in_one_step = true);
+
 }  // namespace convssm

@@ -111,10 +111,15 @@ void set_aside_checkpoints_after(const std::string& folder, int64_t step) {
 void remove_halves(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> halves;
+  // Only what is surely alone: a disk that does not answer says nothing.
+  const auto missing = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::status(path, ignored).type() == fs::file_type::not_found;
+  };
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const int64_t step = step_of(entry.path(), ".safetensors");
-    const std::string json = base_path(folder, step) + ".json";
-    if (step >= 0 && !fs::exists(json, error) && !fs::exists(json + ".bad", error)) halves.push_back(entry.path());
+    if (step_of(entry.path(), ".safetensors") < 0) continue;
+    const fs::path json = fs::path(entry.path()).replace_extension(".json");
+    if (missing(json) && missing(json.string() + ".bad")) halves.push_back(entry.path());
   }
   for (const fs::path& half : halves) fs::remove(half, error);  // what cannot be removed is only in the way
 }

@@ -53,7 +53,7 @@ int take_lock(const std::string& path, const std::string& folder) {
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   make_folder(path);
   lock_ = take_lock(this->path("run.lock"), path);
-  remove_temporary_files(path);
+  for (const char* below : {"", "checkpoints", "samples", "tensorboard"}) remove_temporary_files(this->path(below));
   remove_halves(this->path("checkpoints"));
 }
 

@@ -172,16 +172,16 @@ TEST(AtomicFile, PermissionsFollowTheUmask) {
 
 TEST(AtomicFile, WhatKilledProcessesLeftIsRemoved) {
   const ScratchFolder folder;
-  for (const char* name : {"log.jsonl.tmp-a1B2c3", "samples/deep/x.png.tmp-zzzzzz"}) folder.write(name, "half");
-  const std::vector<std::string> others = {"log.jsonl",     "a.tmp-",       "a.tmp-abc",
-                                           "a.tmp-abcdefg", "a.tmp-abcde.", ".tmp-abcdef"};
+  for (const char* name : {"log.jsonl.convssm-tmp-a1B2c3", "x.png.convssm-tmp-zzzzzz"}) folder.write(name, "half");
+  const std::vector<std::string> others = {"log.jsonl",          "a.convssm-tmp-",        "a.convssm-tmp-abc",
+                                           "notes.tmp-backup",   "a.convssm-tmp-abcdefg", "a.convssm-tmp-abcde.",
+                                           ".convssm-tmp-abcdef"};
   for (const std::string& name : others) folder.write(name, "whole");
-  fs::create_directory(folder.path("b.tmp-abcdef"));
+  fs::create_directory(folder.path("b.convssm-tmp-abcdef"));
   AtomicFile writing(folder.path("status.json"));
   writing.write("1234", 4);
   remove_temporary_files(folder.path());
-  EXPECT_EQ(count_files(folder.path("samples/deep")), 0u);
-  EXPECT_EQ(count_files(folder.path()), others.size() + 3);  // samples, the folder, and what is being written
+  EXPECT_EQ(count_files(folder.path()), others.size() + 2);  // the folder, and what is being written
   writing.commit();
   EXPECT_EQ(read_text(folder.path("status.json")), "1234");
   remove_temporary_files(folder.path("missing"));

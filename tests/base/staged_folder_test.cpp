@@ -62,6 +62,23 @@ TEST(StagedFolder, RemovesWhatKilledProcessesLeft) {
   EXPECT_EQ(entries_in(scratch.path()), 3u);  // of the other, and both that are in use
 }
 
+TEST(StagedFolder, WithoutExchangingTheOldFolderIsNeverLost) {
+  const ScratchFolder scratch;
+  scratch.write("out/a", "old");
+  scratch.write("new/a", "new");
+  EXPECT_TRUE(exchange_folders(scratch.path("new"), scratch.path("out"), false));
+  EXPECT_EQ(read_text(scratch.path("out/a")), "new");
+  EXPECT_EQ(read_text(scratch.path("new/a")), "old");
+  EXPECT_FALSE(exchange_folders(scratch.path("missing"), scratch.path("out"), false));  // the second step fails
+  EXPECT_EQ(read_text(scratch.path("out/a")), "new");
+  EXPECT_EQ(entries_in(scratch.path()), 2u);
+  fs::rename(scratch.path("out"), scratch.path("out.staged-abc123-old"));  // killed between the two
+  fs::rename(scratch.path("new"), scratch.path("out.staged-abc123"));
+  const StagedFolder next(scratch.path("out"));
+  EXPECT_EQ(read_text(scratch.path("out/a")), "new");
+  EXPECT_FALSE(fs::exists(scratch.path("out.staged-abc123")));
+}
+
 TEST(StagedFolder, ALinkKeepsNamingTheFolder) {
   const ScratchFolder scratch;
   scratch.write("real/a", "old");

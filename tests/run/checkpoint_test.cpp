@@ -80,6 +80,13 @@ TEST(Checkpoint, HalvesAreRemoved) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-000010.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/step-000020.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/step-000030.safetensors"));  // .bad, for people to look at
+  std::filesystem::rename(folder + "/step-000020.safetensors", folder + "/step-20.safetensors");  // of other programs
+  std::filesystem::rename(folder + "/step-000020.json", folder + "/step-20.json");
+  std::filesystem::create_symlink("step-000050.json", folder + "/step-000050.json");  // cannot be looked at: a loop
+  std::filesystem::copy_file(folder + "/step-20.safetensors", folder + "/step-000050.safetensors");
+  remove_halves(folder);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/step-20.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/step-000050.safetensors"));
   std::filesystem::create_directory(folder + "/step-000040.json");
   EXPECT_THROW(write(folder, 40), Error);
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-000040.safetensors"));

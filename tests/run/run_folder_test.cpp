@@ -23,19 +23,20 @@ nlohmann::json short_training() {
 
 TEST(RunFolder, IsCleanedWhenItIsOpened) {
   const ScratchFolder scratch;
-  for (const char* name : {"config.yaml.tmp-abc123", "log.jsonl.tmp-abc123", "status.json.tmp-abc123",
-                           "report.html.tmp-abc123", "samples/step-000006.gif.tmp-abc123",
-                           "checkpoints/step-000004.json.tmp-abc123", "checkpoints/step-000004.safetensors"}) {
+  for (const char* name :
+       {"config.yaml.convssm-tmp-abc123", "log.jsonl.convssm-tmp-abc123", "status.json.convssm-tmp-abc123",
+        "report.html.convssm-tmp-abc123", "samples/step-000006.gif.convssm-tmp-abc123",
+        "checkpoints/step-000004.json.convssm-tmp-abc123", "checkpoints/step-000004.safetensors"}) {
     scratch.write(std::string("run/") + name, "half");
   }
-  for (const char* name : {"log.jsonl", "notes.txt", "samples/a.gif"})
+  for (const char* name : {"log.jsonl", "notes.tmp-backup", "samples/a.gif", "mine/x.convssm-tmp-abc123"})
     scratch.write(std::string("run/") + name, "whole");
   const RunFolder folder(scratch.path("run"));
   size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path("run"))) {
     files += entry.is_regular_file() ? 1 : 0;
   }
-  EXPECT_EQ(files, 4u);  // and run.lock
+  EXPECT_EQ(files, 5u);  // and run.lock
 }
 
 TEST(RunFolder, TrainingEndsWhenItIsDeletedOrReplaced) {
