@@ -15,7 +15,7 @@ set(core_headers
     cores/state.h cores/token_core.h cores/transformer.h)
 
 set(convssm_headers
-    base/atomic_file.h base/file_ending.h
+    base/atomic_file.h base/file_ending.h base/file_memory.h
     io/array.h io/array_file.h io/array_stream.h io/gif.h io/idx.h io/mp4.h io/npy.h io/npz.h io/png.h
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
     io/video_writer.h io/yaml.h io/zip.h

@@ -22,7 +22,8 @@ void require_file_memory(const std::string& name, const char* what, uint64_t byt
   if (bytes <= limit / times) return;
   const uint64_t needed = bytes > UINT64_MAX / times ? UINT64_MAX : bytes * times;
   fail(ErrorKind::data,
-       "{}: {} may take {} of memory, one file may take {}; if you trust the file, raise the limit with --file-memory",
+       "{}: {} may take {} of memory, one file may take {}; if you trust the file, raise the limit with --file-memory "
+       "(in C++: set_file_memory_limit)",
        name, what, format_bytes(needed), format_bytes(limit));
 }
 

@@ -11,7 +11,7 @@
 namespace convssm {
 namespace {
 
-constexpr uint64_t value_of_text = 32;  // bytes of a value for a byte of text, at most: an array of empty arrays
+constexpr uint64_t value_of_text = 48;  // bytes of a value for a byte of text, at most: an array of empty objects
 
 int nesting(std::string_view text) {
   int depth = 0, deepest = 0;

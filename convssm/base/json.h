@@ -1,5 +1,6 @@
 // JSON from files and from the headers of files. Every such text is parsed here: the JSON library copies, compares and
-// prints values by recursion, so a text of many nested brackets would overflow the stack.
+// prints values by recursion, so a text of many nested brackets would overflow the stack. (The header of safetensors files
+// becomes no such value: io/safetensors_header.cpp takes its events, and no nesting but its own.)
 #pragma once
 
 #include <nlohmann/json.hpp>

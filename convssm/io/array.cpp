@@ -76,9 +76,9 @@ void Array::check_type(DType wanted) const {
   fail(ErrorKind::usage, "[Array::values] the array holds {}, not {}", dtype_name(dtype_), dtype_name(wanted));
 }
 
-Array array_of_file(const std::string& name, DType dtype, std::vector<int64_t> shape) {
-  const auto bytes = checked_byte_count(shape, dtype_size(dtype));
-  require_file_memory(name, "an array of it", bytes.value_or(UINT64_MAX));
+Array array_of_file(const std::string& name, DType dtype, std::vector<int64_t> shape, uint64_t beside) {
+  const uint64_t bytes = checked_byte_count(shape, dtype_size(dtype)).value_or(UINT64_MAX);
+  require_file_memory(name, "an array of it", bytes > UINT64_MAX - beside ? UINT64_MAX : bytes + beside);
   return Array(dtype, std::move(shape));
 }
 

@@ -128,8 +128,9 @@ struct NamedArray {
   Array array;
 };
 
-// An array for content of the file `name`, not filled. Error(data) if it is above the limit of base/file_memory.h.
-Array array_of_file(const std::string& name, DType dtype, std::vector<int64_t> shape);
+// An array for content of the file `name`, not filled. Error(data) if it is above the limit of base/file_memory.h, together
+// with the bytes that are needed beside it.
+Array array_of_file(const std::string& name, DType dtype, std::vector<int64_t> shape, uint64_t beside = 0);
 
 // Throws Error(usage) unless `shape` holds `count` elements.
 void check_value_count(std::span<const int64_t> shape, uint64_t count);

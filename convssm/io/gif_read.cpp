@@ -212,7 +212,9 @@ class Canvas {
 Array read_gif(const std::string& path) { return read_gif(open_source(path)); }
 
 Array read_gif(std::shared_ptr<const Source> source) {
-  Array array = array_of_file(source->name(), DType::u8, find_shape(source));
+  const std::vector<int64_t> shape = find_shape(source);
+  const auto drawn_on = 2 * static_cast<uint64_t>(shape[1] * shape[2] * shape[3]);
+  Array array = array_of_file(source->name(), DType::u8, shape, drawn_on);
   Decoder gif(*source);
   Canvas canvas(array.shape());
   const GraphicsControlBlock no_control{DISPOSAL_UNSPECIFIED, false, 0, NO_TRANSPARENT_COLOR};

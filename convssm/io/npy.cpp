@@ -35,7 +35,8 @@ Array read_npy(const std::string& path) { return read_npy(*make_reader(open_sour
 
 Array read_npy(Reader& reader) {
   const NpyHeader header = read_checked_header(reader);
-  Array array = array_of_file(reader.name(), header.info.dtype, header.info.shape);
+  const uint64_t size = reader.size() - reader.position();  // which is that of the array
+  Array array = array_of_file(reader.name(), header.info.dtype, header.info.shape, header.fortran_order ? size : 0);
   reader.read(array.bytes());
   reader.finish();
   normalize_bools(array);

@@ -176,8 +176,9 @@ const TorchTensorInfo& TorchFile::info(const std::string& name) const {
 Array TorchFile::read(const std::string& name) const {
   const TorchTensorInfo& tensor = info(name);
   const ZipMember& member = storage_member(tensor, name);
-  Array array = array_of_file(zip_.name(), tensor.dtype, tensor.shape);
-  if (is_whole_storage(tensor)) {
+  const bool whole = is_whole_storage(tensor);
+  Array array = array_of_file(zip_.name(), tensor.dtype, tensor.shape, whole ? 0 : member.size);
+  if (whole) {
     read_member(zip_, member, array.bytes());
   } else {
     Array storage = array_of_file(zip_.name(), tensor.dtype, {tensor.storage_elements});

@@ -52,11 +52,11 @@ TEST(Json, MistakesAreToldShortly) {
 }
 
 TEST(Json, LengthHasALimit) {
-  set_file_memory_limit(3200);
+  set_file_memory_limit(4800);
   EXPECT_EQ(error_of(std::string(98, ' ') + "[]"), "");
   const std::string error = error_of(std::string(99, ' ') + "[]");
   set_file_memory_limit(default_file_memory);
-  for (const char* part : {"some.json", "3.1 KiB", "--file-memory"}) {
+  for (const char* part : {"some.json", "4.7 KiB", "--file-memory"}) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   }
 }
@@ -65,7 +65,11 @@ TEST(Json, IsParsedInOnePlace) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(CONVSSM_SOURCE_DIR "/convssm")) {
     const std::string name = entry.path().filename().string();
     if (!entry.is_regular_file() || name == "json.cpp") continue;
-    EXPECT_EQ(read_text(entry.path().string()).find("json::parse("), std::string::npos) << entry.path();
+    const std::string text = read_text(entry.path().string());
+    for (const char* call : {"json::parse(", "Json::parse(", "sax_parse(", "json::accept("}) {
+      if (name == "safetensors_header.cpp" && std::string(call) == "sax_parse(") continue;  // its own events
+      EXPECT_EQ(text.find(call), std::string::npos) << entry.path();
+    }
   }
 }
 

@@ -87,6 +87,9 @@ TEST(Context, AFolderOfPicturesIsOneClip) {
   EXPECT_EQ(found.layout, "THWC");
   expect_error([&] { read_context(scratch.path(), kBytes, {.frames = 13}); }, {"has 12 frames", "13"});
   expect_error([&] { read_context(scratch.path(), kBytes, {.clip = 1}); }, {"1 clips", "number 1"});
+  std::filesystem::create_directory(scratch.path("more"));
+  std::filesystem::copy_file(scratch.path("f0.png"), scratch.path("more/f0.png"));
+  expect_error([&] { read_context(scratch.path(), kBytes, {}); }, {"several folders", "more/f0.png"});
 }
 
 TEST(Context, AFolderOfRecordingsIsAClipEach) {
@@ -101,6 +104,7 @@ TEST(Context, AFolderOfRecordingsIsAClipEach) {
   EXPECT_EQ(last.clips.video[0].max().item<float>(), -1);
   EXPECT_EQ(last.clips.video[1].min().item<float>(), 1);
   EXPECT_EQ(read_context(scratch.path(), kBytes, {.clip = 1}).clips.video.size(1), 7);
+  EXPECT_EQ(read_context(scratch.path(), kBytes, {.frames = 6, .clip = 1}).clips.video.size(1), 6);  // a.npy has 5
   expect_error([&] { read_context(scratch.path(), weather(), {}); }, {"a.npy", "1 channel"});
   const ScratchFolder empty;
   expect_error([&] { read_context(empty.path(), kBytes, {}); }, {"no recordings", ".png"});
@@ -190,11 +194,13 @@ TEST(Context, AVideoOfAGreyModelIsOneOfIts) {
 TEST(Context, TakesNoMoreMemoryThanAFileMay) {
   const ScratchFolder scratch;
   io::write_npy(scratch.path("k.npy"), io::Array(io::DType::u8, {100, 6, 4, 1}));
-  set_file_memory_limit(5000);
+  const struct Limit {
+    Limit() { set_file_memory_limit(5000); }
+    ~Limit() { set_file_memory_limit(default_file_memory); }
+  } limit;
   expect_error([&] { read_context(scratch.path("k.npy"), kBytes, {}); },
                {"k.npy", "--context-frames", "--file-memory"});
   EXPECT_EQ(read_context(scratch.path("k.npy"), kBytes, {.frames = 50}).clips.frames(), 50);
-  set_file_memory_limit(default_file_memory);
 }
 
 }  // namespace

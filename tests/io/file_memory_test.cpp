@@ -92,6 +92,10 @@ TEST_F(FileMemory, OfPictures) {
   gif.close();
   mp4.close();
   expect_limited("gif", [&] { read_gif(path("a.gif")); });
+  GifWriter one(path("one.gif"), of_size(1000, 1000, 1));  // below the limit, but not with what it is drawn on
+  one.write(smooth_frame(1000, 1000, 1, 0));
+  one.close();
+  expect_limited("gif of one frame", [&] { read_gif(path("one.gif")); });
   expect_limited("mp4", [&] { read_mp4(path("a.mp4")); });
 }
 
