@@ -16,8 +16,7 @@ namespace convssm::cli {
 namespace {
 
 constexpr int64_t kFrames = 100;  // if nothing says how many
-constexpr const char* kGiveActions =
-    "Give --actions FILE with an action for each frame to generate; -1, or NaN, stands for an unknown one";
+constexpr const char* kGiveActions = "Give --actions FILE with an action for each frame to generate";
 
 class StartReader {
  public:
@@ -100,7 +99,7 @@ class StartReader {
       fail(ErrorKind::usage, "this model was trained without actions: --actions {} would change nothing", c_.actions);
     }
     at::Tensor found = data::read_action_file(c_.actions, reading_.actions_key);
-    if (c_.reading.clip > 0 && found.size(0) > c_.reading.clip) {
+    if (c_.reading.clip >= 0 && found.size(0) > c_.reading.clip) {
       found = found.slice(0, c_.reading.clip, c_.reading.clip + 1);
     }
     coming_ = generate::for_each_clip(found, start_.clips, c_.actions);

@@ -14,9 +14,17 @@
 namespace convssm::data {
 namespace {
 
+constexpr int64_t kMostActions = 1'000'000;  // each has a row of weights
+
 bool is_whole(io::DType dtype) {
-  return dtype == io::DType::i64 || dtype == io::DType::i32 || dtype == io::DType::i16 || dtype == io::DType::i8 ||
-         dtype == io::DType::u8;
+  return !io::is_float(dtype) && dtype != io::DType::bool8 && dtype != io::DType::c64 && dtype != io::DType::c128;
+}
+
+int64_t whole_action(double value, const std::string& file) {
+  constexpr auto most = static_cast<double>(kMostActions);
+  if (value < most) return static_cast<int64_t>(std::max(value, -most));  // negative ones are masked, all alike
+  fail(ErrorKind::data, "[actions] '{}': expected whole numbers 0 to {}, or negative ones for masked actions, found {}",
+       file, kMostActions - 1, value);
 }
 
 std::string key_of_actions(const std::string& path, const std::string& wanted) {
@@ -53,7 +61,7 @@ at::Tensor action_tensor(const io::Array& stored, int64_t values, std::vector<in
   with_numbers(stored, [&](auto numbers) {
     if (values == 0) {
       int64_t* out = actions.data_ptr<int64_t>();
-      for (const auto& value : numbers) *out++ = static_cast<int64_t>(number(value));
+      for (const auto& value : numbers) *out++ = whole_action(number(value), file);
       return;
     }
     float* out = actions.data_ptr<float>();

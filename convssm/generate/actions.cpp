@@ -4,12 +4,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/data/clips.h"
-#include "convssm/ops/check.h"
 
 namespace convssm::generate {
 namespace {
@@ -27,8 +25,16 @@ void check_kind(const at::Tensor& known, const data::ActionFormat& format, const
 }
 
 at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format) {
-  if (format.values > 0) return at::full({rows, frames, format.values}, NAN, at::kFloat);
-  return at::full({rows, frames}, -1, at::kLong);
+  return data::masked_like(format.values > 0 ? at::empty({rows, frames, format.values}, at::kFloat)
+                                             : at::empty({rows, frames}, at::kLong));
+}
+
+void check_masks(const at::Tensor& known, const ActionRules& rules, const std::string& whose) {
+  if (rules.mask_learned || !rules.format.matter()) return;
+  const int64_t masked = (known.dim() == 3 ? known.isnan().any(2) : known < 0).sum().item<int64_t>();
+  if (masked == 0) return;
+  log_warning("{} has {} masked action{}, and this model never learned without (train.action_dropout is 0)", whose,
+              masked, masked == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -38,6 +44,7 @@ at::Tensor complete_actions(const at::Tensor& known, int64_t rows, int64_t frame
   if (rules.format.none() || (!known.defined() && !rules.format.matter())) return {};
   if (known.defined()) check_kind(known, rules.format, whose);
   const int64_t given = known.defined() ? std::min(known.size(1), frames) : 0;
+  if (given > 0) check_masks(known.slice(1, 0, given), rules, whose);
   if (given == frames) return known.defined() ? known.slice(1, 0, frames) : known;
   if (!rules.format.matter())
     return at::constant_pad_nd(known.slice(1, 0, given), {0, frames - given});  // the only one

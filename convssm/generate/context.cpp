@@ -149,6 +149,12 @@ class ContextReader {
   // The frames of one clip.
   void add_pictures(std::vector<std::string> names) {
     std::ranges::sort(names, by_numbers);
+    const auto folder = [](const std::string& name) { return std::filesystem::path(name).parent_path(); };
+    for (const std::string& name : names) {
+      if (folder(name) == folder(names[0])) continue;
+      fail(ErrorKind::data, "{} holds pictures in several folders ({} and {}), which are clips of their own; give one",
+           path_, names[0], name);
+    }
     const Window window = window_of(path_, static_cast<int64_t>(names.size()), o_);
     std::vector<at::Tensor> frames;
     for (int64_t k = 0; k < window.count; ++k) {
@@ -166,7 +172,6 @@ class ContextReader {
     const auto recording = data::open_recording(path, reading(o_));
     const data::RecordingInfo& info = recording->info();
     check_frames(info, format_);
-    const Window window = window_of(path, info.frames, o_);
     if (first_) {
       data::check_fit(*first_, info);
     } else {
@@ -177,6 +182,7 @@ class ContextReader {
     }
     for (int64_t i = 0; i < info.clips; ++i, ++seen_) {
       if (o_.clip >= 0 && seen_ != o_.clip) continue;
+      const Window window = window_of(path, info.frames, o_);
       add_video(frames_of(*recording, i, window));
       if (info.has_actions) actions_.push_back(recording->read_actions(i, window.first, info.frames - window.first));
     }

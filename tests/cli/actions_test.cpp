@@ -46,7 +46,7 @@ std::string steered_config(const std::string& data) {
          "evaluate: {context: 2, horizons: [2], samples: 1}\n";
 }
 
-// A run that learned from actions, and one that also learned to do without.
+// A run that learned from actions.
 class ActionsProcess : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -117,6 +117,10 @@ TEST_F(ActionsProcess, WhatIsMissingIsSaid) {
   fails("--context " + path("seen.npz") + " --actions " + path("numbers.npy") + out, 3,
         {"numbers.npy", "2 numbers", "whole numbers 0 to 2"});
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
+  io::write_npy(path("unknown.npy"), action_array({0, -1}));
+  const Outcome masked = generate("--context " + path("seen.npz") + " --actions " + path("unknown.npy") + out);
+  EXPECT_EQ(masked.code, 0) << masked.err;
+  expect_contains(masked.err, "unknown.npy has 1 masked action, and this model never learned without");
 }
 
 TEST_F(ActionsProcess, AreMaskedWhereTheModelLearnedIt) {
@@ -125,6 +129,28 @@ TEST_F(ActionsProcess, AreMaskedWhereTheModelLearnedIt) {
   const Outcome outcome = generate("--context " + path("seen.npz") + " --frames 3 --out " + path("m.npy"), "dropped");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_contains(outcome.err, "are masked");
+}
+
+TEST_F(ActionsProcess, OfSeveralClipsAreThoseOfTheChosenOne) {
+  const auto all = walk(kFrames);
+  const io::Array video = steered_video(all);
+  std::vector<uint8_t> two(video.values<uint8_t>().begin(), video.values<uint8_t>().end());
+  two.insert(two.end(), video.values<uint8_t>().begin(), video.values<uint8_t>().end());
+  std::vector<int64_t> shape = video.shape(), steering = all;
+  shape.insert(shape.begin(), 2);
+  steering.insert(steering.end(), all.begin(), all.end());
+  io::write_npz(path("two.npz"),
+                std::vector<io::NamedArray>{{"data", io::make_array(shape, two)},
+                                            {"steering", io::make_array({2, kFrames}, steering)}},
+                false);
+  io::write_npy(path("plans.npy"), io::make_array({2, 3}, std::vector<int64_t>{0, 1, 0, 2, 2, 2}));
+  io::write_npy(path("plan-0.npy"), action_array({0, 1, 0}));
+  io::write_npy(path("plan-1.npy"), action_array({2, 2, 2}));
+  const auto with = [&](const std::string& clip, const std::string& plan) {
+    return made("--context " + path("two.npz") + " --context-frames 8 --clip " + clip + " --actions " + path(plan));
+  };
+  for (const std::string clip : {"0", "1"}) EXPECT_EQ(with(clip, "plans.npy"), with(clip, "plan-" + clip + ".npy"));
+  EXPECT_NE(with("0", "plans.npy"), with("1", "plans.npy"));
 }
 
 TEST_F(ActionsProcess, AStateTakesInTrueFramesAndActions) {
