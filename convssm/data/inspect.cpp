@@ -59,9 +59,7 @@ void inspect_idx(Inspection& found) {
 }
 
 // One number, or a list with one for each channel.
-std::string numbers_yaml(const std::vector<Extremes>& channels, double Extremes::*end) {
-  std::vector<double> values;
-  for (const Extremes& channel : channels) values.push_back(channel.*end);
+std::string numbers_yaml(const std::vector<double>& values) {
   return values.size() == 1 ? fmt::format("{}", values[0]) : fmt::format("[{}]", fmt::join(values, ", "));
 }
 
@@ -71,8 +69,13 @@ std::string range_yaml(const Inspection& found) {
     usual_range(found.files[0].dtype, found.values);
     return "";
   } catch (const Error&) {
+    std::vector<double> low, high;
+    for (const Extremes& channel : found.channels) {
+      low.push_back(channel.low);
+      high.push_back(channel.high > channel.low ? channel.high : channel.low + 1);  // of one value only
+    }
     return fmt::format("  low: {}   # the values found; choose what should become -1 and 1\n  high: {}\n",
-                       numbers_yaml(found.channels, &Extremes::low), numbers_yaml(found.channels, &Extremes::high));
+                       numbers_yaml(low), numbers_yaml(high));
   }
 }
 
@@ -93,11 +96,13 @@ void add_file(Inspection& found, const RecordingInfo& info) {
   if (!found.files.empty()) check_fit(found.files[0], info);
   found.channels.resize(static_cast<size_t>(info.channels));
   const auto values = recording_extremes(info);
+  Extremes whole;
   for (size_t c = 0; c < values.size(); ++c) {
     found.channels[c].add(values[c]);
-    found.values.add(values[c]);
-    if (found.problem.empty()) found.problem = not_finite_text(info, values[c]);
+    whole.add(values[c]);
   }
+  found.values.add(whole);
+  if (found.problem.empty()) found.problem = not_finite_text(info, whole);
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
   found.longest = std::max(found.longest, info.frames);

@@ -38,6 +38,23 @@ TEST_F(Inspect, SuggestsARangeForEachChannel) {
   EXPECT_EQ(strip.pixels[0], 0);
 }
 
+TEST_F(Inspect, AChannelOfOneValueHasARangeToo) {
+  at::Tensor fields = at::zeros({4, 2, 6, 7});
+  fields.select(1, 1).fill_(990)[0][0][0] = 1030;
+  npy("a.npy", fields);
+  const Inspection found = look("a.npy");
+  EXPECT_NE(found.yaml.find("low: [0, 990]"), std::string::npos) << found.yaml;
+  EXPECT_NE(found.yaml.find("high: [1, 1030]"), std::string::npos) << found.yaml;
+}
+
+TEST_F(Inspect, CountsWhatIsNoNumberInAllChannels) {
+  at::Tensor fields = at::zeros({4, 2, 6, 7});
+  fields.select(1, 0)[1][2][3] = NAN;
+  fields.select(1, 1).slice(0, 0, 1).fill_(NAN);
+  npy("a.npy", fields);
+  EXPECT_NE(look("a.npy").problem.find("43 "), std::string::npos) << look("a.npy").problem;
+}
+
 TEST_F(Inspect, KnowsActionsOfBothKinds) {
   npz("a.npz", {{"video", numbers({2, 3, 6, 6, 1})}, {"actions", at::zeros({2, 3, 4})}});
   const auto text_of = [](const Inspection& found) {
