@@ -153,8 +153,13 @@ std::string make_command(const json& data, const json& context) {
 std::string usage(const Card& card) {
   const json data = card.at(card.config, "/data");
   const bool digits = data.is_object() && data.value("name", "") == "moving-mnist";
-  const std::string context = card.context.empty() ? "clip.npy" : card.name + "/" + card.context;
-  const std::string frames = card.has_actions ? fmt::format("--actions {}/actions.npy", card.name) : "--frames 600";
+  const bool steered = learned_from_actions(card.config);
+  const std::string context = !card.context.empty() ? card.name + "/" + card.context
+                              : steered             ? "clip.npz"
+                                                    : "clip.npy";
+  const std::string frames = card.has_actions ? fmt::format("--actions {}/actions.npy", card.name)
+                             : steered        ? "--actions plan.npy"
+                                              : "--frames 600";
   std::string out = "\n## Use\n\n";
   const bool makes = digits && card.context.empty();
   if (makes) out += make_command(data, card.at(card.config, "/evaluate/context"));

@@ -12,7 +12,6 @@
 #include "convssm/base/error.h"
 #include "convssm/base/json.h"
 #include "convssm/base/nearest.h"
-#include "convssm/io/yaml.h"
 #include "convssm/report/run_view.h"
 
 namespace convssm::report {
@@ -28,14 +27,6 @@ json read_json(const fs::path& path) {
 
 json object_at(const json& object, const char* key) {
   return object.is_object() && object.contains(key) && object[key].is_object() ? object[key] : json::object();
-}
-
-json config_of(const std::string& text) {
-  try {
-    return io::parse_yaml(text, "config.yaml");
-  } catch (const Error&) {
-    return json::object();
-  }
 }
 
 std::optional<double> first_of(std::optional<double> a, std::optional<double> b) { return a ? a : b; }
@@ -111,7 +102,7 @@ bool Record::stale() const { return evaluated() && scored_step && newest_step &&
 
 Record read_record(const std::string& folder) {
   const RunView run = read_run_view(folder, 0);
-  const json config = config_of(run.config), train = object_at(config, "train");
+  const json config = parsed_config(run), train = object_at(config, "train");
   Record record;
   record.folder = folder;
   record.about = read_json(fs::path(folder) / "record.json");

@@ -12,14 +12,13 @@
 #include "convssm/base/error.h"
 #include "convssm/base/json.h"
 #include "convssm/base/read_file.h"
+#include "convssm/io/yaml.h"
 
 namespace convssm::report {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr size_t kConfigBytes = 64 * 1024;
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -43,12 +42,7 @@ std::string read_config(const fs::path& path, std::vector<std::string>& notes) {
     notes.push_back("No config.yaml: the settings of the run are not known.");
     return "";
   }
-  std::string text = try_read_file(path).value_or("");
-  if (text.size() > kConfigBytes) {
-    text.resize(kConfigBytes);
-    notes.push_back("config.yaml is long; only its beginning is shown.");
-  }
-  return text;
+  return try_read_file(path).value_or("");
 }
 
 struct File {
@@ -146,8 +140,23 @@ std::optional<int64_t> newest_checkpoint(const fs::path& folder) {
 
 }  // namespace
 
+json parsed_config(const RunView& run) {
+  try {
+    const json config = io::parse_yaml(run.config, "config.yaml");
+    return config.is_object() ? config : json::object();
+  } catch (const Error&) {
+    return json::object();
+  }
+}
+
+bool learned_from_actions(const json& config) {
+  const json model = config.is_object() && config.contains("model") ? config["model"] : json();
+  return number_at(model, "actions").value_or(1) > 1 || number_at(model, "action_values").value_or(0) > 0;
+}
+
 std::optional<int64_t> scored_step(const json& metrics) {
-  const auto found = number_at(metrics.value(json::json_pointer("/protocol/checkpoint"), json()), "step");
+  const json::json_pointer where("/protocol/checkpoint");
+  const auto found = metrics.contains(where) ? number_at(metrics[where], "step") : std::nullopt;
   return found ? std::optional<int64_t>(std::llround(*found)) : std::nullopt;
 }
 

@@ -37,6 +37,12 @@ struct RunView {
 // `sample_bytes`: how much of images is taken in, before their encoding as text.
 RunView read_run_view(const std::string& path, uint64_t sample_bytes);
 
+// The values of its config.yaml; {} if it is damaged.
+nlohmann::json parsed_config(const RunView& run);
+
+// Whether the model of a config needs actions for its forecasts.
+bool learned_from_actions(const nlohmann::json& config);
+
 // The step of the checkpoint that was scored, if metrics.json says so.
 std::optional<int64_t> scored_step(const nlohmann::json& metrics);
 

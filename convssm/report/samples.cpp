@@ -12,6 +12,7 @@
 namespace convssm::report {
 namespace {
 
+constexpr size_t kConfigBytes = 64 * 1024;
 constexpr int64_t kWanted = 320;  // pixels on the page; small frames are enlarged by a whole factor
 
 // Evaluations and animations of training are two rows (data/comparison.h); strips of training may be more.
@@ -24,6 +25,17 @@ std::string caption_of(const Sample& sample, const RunView& run) {
   const auto context = number_at(run.metrics.value("protocol", nlohmann::json()), "context");
   if (sample.name != "evaluate.gif" || !context) return words;
   return fmt::format("{}: test clips; the first {:.0f} frames are seen, the others forecast", words, *context);
+}
+
+// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const auto harmless = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_./-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, harmless)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 std::string image(const Sample& sample, const RunView& run) {
@@ -71,19 +83,24 @@ std::string sample_images(const RunView& run) {
 
 std::string commands(const RunView& run) {
   if (run.config.empty()) return "";
-  const std::string at = run.path.find_first_of(" '\"\\$`") == std::string::npos ? run.path : "'" + run.path + "'";
+  const std::string folder = run.path.substr(0, run.path.find_last_not_of('/') + 1);
+  const std::string at = shell_word(folder.empty() ? run.path : folder);
   const bool done = text_at(run.status, "state") == "finished";
-  std::string lines = fmt::format("convssm train {0}/config.yaml --run {0}-again    # the same run once more\n", at);
+  std::string lines = fmt::format("convssm train {}/config.yaml --run {}    # the same run once more\n", at,
+                                  shell_word(folder + "-again"));
   if (!done) lines += fmt::format("convssm train --run {} --resume\n", at);
-  lines +=
-      fmt::format("convssm evaluate {0}\nconvssm generate {0} --context clip.npy --frames 600 --out future.gif\n", at);
+  const bool steered = learned_from_actions(parsed_config(run));
+  lines += fmt::format("convssm evaluate {0}\nconvssm generate {0} --context {1} --out future.gif\n", at,
+                       steered ? "clip.npz --actions plan.npy" : "clip.npy --frames 600");
   return section("commands", "Commands", "<pre>" + escape(lines) + "</pre>\n");
 }
 
 std::string configuration(const RunView& run) {
   if (run.config.empty()) return "";
+  const bool all = run.config.size() <= kConfigBytes;
   return section("config", "Configuration",
-                 "<details open><summary>config.yaml</summary><pre>" + escape(run.config) + "</pre></details>\n");
+                 "<details open><summary>config.yaml</summary><pre>" + escape(run.config.substr(0, kConfigBytes)) +
+                     (all ? "" : "...\n# long: the rest is in config.yaml\n") + "</pre></details>\n");
 }
 
 std::string notes(const RunView& run) {

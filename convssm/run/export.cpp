@@ -141,7 +141,8 @@ class Exporter {
       const auto dataset = make_dataset(config);
       const json asked = config.evaluate.value("context", json(kContext));
       const int64_t longest = dataset->longest(data::Split::test);
-      const int64_t frames = std::min(asked.is_number_integer() ? asked.get<int64_t>() : kContext, longest);
+      const int64_t wanted = asked.is_number_integer() ? std::max<int64_t>(1, asked.get<int64_t>()) : kContext;
+      const int64_t frames = std::min(wanted, longest);
       const bool steered = !dataset->actions().none();
       const int64_t coming = steered ? std::min(kContext, longest - frames) : 0;
       const data::Clips clip = dataset->clip(data::Split::test, 0, frames + coming);

@@ -92,6 +92,27 @@ TEST(Report, TheBestPictureComesFirst) {
   EXPECT_EQ(labelled, 5u) << "all but the picture that is not of the program";
 }
 
+// A path with a slash at its end, one that a shell would cut, and a model that needs actions.
+TEST(Report, ItsCommandsRunAsTheyStand) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  folder.write("config.yaml", "model: {name: pixel, actions: 3}\n");
+  std::filesystem::create_directory_symlink(folder.path(), folder.path("it's & more"));
+  write_report(folder.path("it's & more/"));
+  const std::string page = read_text(folder.path("report.html"));
+  expect_parts(page, {"more&#39;/config.yaml", "more-again&#39;", "--context clip.npz --actions plan.npy"});
+  expect_none(page, {"more/-again", "--frames 600"});
+}
+
+// What is shown is cut, what is read of it is not.
+TEST(Report, OfALongConfigShowsTheBeginning) {
+  const ScratchFolder folder;
+  write_whole_run(folder);
+  const std::string config = "data: {low: [" + std::string(200'000, '0') + "]}\nmodel: {actions: 3}\n";
+  folder.write("config.yaml", config);
+  expect_parts(page_of(folder), {"long: the rest is in config.yaml", "--actions plan.npy"});
+}
+
 TEST(Report, StaysBelowTwoMegabytes) {
   const ScratchFolder folder;
   write_whole_run(folder);
@@ -146,6 +167,8 @@ TEST(Report, SurvivesDamagedFiles) {
                                          R"({"horizons":[1,{"rows":[2,{"name":3,"psnr_f01":"x"}]},{"rows":{}}]})",
                                          R"({"curves":{"frames":["a",1],"psnr_f01":{"model":[null,"x"]},"y":[1]}})",
                                          R"({"curves":{"psnr_f01":{"model":[1,2,3]}}})",
+                                         R"({"protocol":[]})",
+                                         R"({"protocol":{"checkpoint":[]}})",
                                          R"({"state":3,"step":"x","steps":-1,"seconds":null,"model":[]})",
                                          R"({"state":"running","step":1e300,"steps":1e300,"seconds":1e308})"};
   for (const std::string& text : damaged) {
