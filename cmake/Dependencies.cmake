@@ -15,6 +15,9 @@ set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV
 set(drawing_libraries $<LINK_ONLY:PkgConfig::RSVG>)  # its headers are for report/picture.cpp alone
 set(convssm_fmt fmt::fmt)
 if(NOT CONVSSM_BUILD_FUZZERS)
+  set(CONVSSM_TORCH debian CACHE STRING "Which libtorch: debian (libtorch-dev) or wheel (of the torch that python3 has)")
+  set_property(CACHE CONVSSM_TORCH PROPERTY STRINGS debian wheel)
+  set(convssm_needs_onednn ON)
   include(cmake/Torch.cmake)
   find_package(hwy REQUIRED)
   find_package(CLI11 REQUIRED)

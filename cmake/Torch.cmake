@@ -2,9 +2,7 @@
 # the libraries are named here and not by its own TorchConfig.cmake, which asks for a CUDA compiler where the wheel has CUDA.
 # Everything else that differs between the two stands in convssm/ops/libtorch.h and below.
 #   CONVSSM_TORCH=debian|wheel    CONVSSM_PYTHON: the Python that has the wheel
-# Installed with the package too, whose users need the libtorch that it was built with.
-set(CONVSSM_TORCH debian CACHE STRING "Which libtorch: debian (libtorch-dev) or wheel (of the torch that python3 has)")
-set_property(CACHE CONVSSM_TORCH PROPERTY STRINGS debian wheel)
+# Installed with the package too, whose users need the libtorch that it was built with; convssm_needs_onednn: and its oneDNN.
 set(convssm_oldest_wheel 2.7)  # the first with the C++ ABI of today's compilers
 
 function(convssm_find_wheel)
@@ -20,8 +18,8 @@ print(m.version('torch') + ';' + s.submodule_search_locations[0])")
   list(GET found 0 version)
   list(GET found 1 folder)
   if(version VERSION_LESS ${convssm_oldest_wheel})
-    message(FATAL_ERROR "torch >= ${convssm_oldest_wheel} is needed, found ${version} in ${folder}: older wheels have the C++ ABI "
-                        "of before 2011. Upgrade it (pip install --upgrade torch), or build with Debian's libtorch "
+    message(FATAL_ERROR "torch >= ${convssm_oldest_wheel} is needed, found ${version} in ${folder}: older wheels have the old "
+                        "C++ ABI (_GLIBCXX_USE_CXX11_ABI=0). Upgrade it (pip install --upgrade torch), or build with Debian's libtorch "
                         "(cmake --preset release)")
   endif()
   if(TARGET torch_cpu)  # of a find_package(Torch) before
@@ -43,19 +41,21 @@ if(NOT TARGET convssm_libtorch)
       message(FATAL_ERROR "CONVSSM_TORCH=debian expects Debian's libtorch 1.13, found ${Torch_VERSION} in ${Torch_DIR}. For a "
                           "torch wheel: cmake --preset wheel")
     endif()
-    find_package(dnnl REQUIRED)
+    if(convssm_needs_onednn)
+      find_package(dnnl REQUIRED)
+    endif()
     target_link_libraries(convssm_libtorch INTERFACE torch)
     set(convssm_fmt fmt::fmt)
     set(convssm_onednn DNNL::dnnl)
   elseif(CONVSSM_TORCH STREQUAL wheel)
     convssm_find_wheel()
-    set(lib ${convssm_wheel_folder}/lib)
+    set(convssm_wheel_lib ${convssm_wheel_folder}/lib)
     target_include_directories(convssm_libtorch SYSTEM INTERFACE
                                ${convssm_wheel_folder}/include ${convssm_wheel_folder}/include/torch/csrc/api/include)
     # libtorch.so has no code; it brings the libraries of CUDA, where the wheel has them, which register themselves.
-    target_link_libraries(convssm_libtorch INTERFACE -Wl,--push-state,--no-as-needed ${lib}/libtorch.so -Wl,--pop-state
-                                                     ${lib}/libtorch_cpu.so ${lib}/libc10.so)
-    target_link_options(convssm_libtorch INTERFACE -Wl,-rpath,${lib})
+    target_link_libraries(convssm_libtorch INTERFACE -Wl,--push-state,--no-as-needed ${convssm_wheel_lib}/libtorch.so -Wl,--pop-state
+                                                     ${convssm_wheel_lib}/libtorch_cpu.so ${convssm_wheel_lib}/libc10.so)
+    target_link_options(convssm_libtorch INTERFACE -Wl,-rpath,${convssm_wheel_lib})
     # The wheel has a libgomp of its own under the same name, and one of the two is loaded: CMake need not choose.
     set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS -fopenmp)
     # The wheel brings headers of another fmt than Debian's library is of, and a oneDNN of another version inside of
