@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 SECONDS ?= 600
 PRESET ?= release
+BUILD = build/$(PRESET:ci=release)
 PYTHON ?= /usr/bin/python3# Debian's, which sees the packages of tools/setup.sh
 
 # A file that includes libtorch takes up to 2 GB to compile.
@@ -17,7 +18,7 @@ SOURCES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp' 2>/dev/null 
 
 all: build
 
-build: ## build everything, optimized, into build/release
+build: ## build everything, optimized, into build/release; PRESET=wheel: with the torch of a wheel
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
@@ -26,21 +27,21 @@ setup: ## install the Debian packages that are missing
 
 test: setup ## set up, build, run all tests
 	$(MAKE) --no-print-directory build
-	ctest --test-dir build/release --output-on-failure
+	ctest --test-dir $(BUILD) --output-on-failure
 
 demo: setup ## set up, build the program, train a small model and let it run on: out/demo
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) -j $(JOBS) --target convssm_program
-	build/release/bin/convssm demo --out out/demo
+	$(BUILD)/bin/convssm demo --out out/demo
 
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch
-	build/release/bin/convssm bench
+	$(BUILD)/bin/convssm bench
 
 performance: ## measure everything (about 15 minutes) and fill docs/performance.md
 	tools/setup.sh --pages
 	$(MAKE) --no-print-directory build
-	build/release/bin/convssm bench --json docs/performance.json
-	build/release/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
+	$(BUILD)/bin/convssm bench --json docs/performance.json
+	$(BUILD)/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
 	$(PYTHON) tools/pages performance
 
 results: setup ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
@@ -48,11 +49,10 @@ results: setup ## train, score and record what docs/results.md lacks (hours, goe
 	$(PYTHON) tools/results $(ROW)
 	$(if $(ROW),,$(PYTHON) tools/pages results)
 
-shared: ## the libraries as shared ones, and a user's project with them; then back to static ones
-	cmake --preset $(PRESET) -DBUILD_SHARED_LIBS=ON
-	cmake --build --preset $(PRESET) -j $(JOBS) --target convssm convssm_program convssm_bench_program
-	ctest --test-dir build/release --output-on-failure -R package
-	cmake --preset $(PRESET) -DBUILD_SHARED_LIBS=OFF
+shared: ## the libraries as shared ones, in build/shared, and a user's project with them
+	cmake --preset $(PRESET) -DBUILD_SHARED_LIBS=ON -B build/shared
+	cmake --build build/shared -j $(JOBS) --target convssm convssm_program convssm_bench_program
+	ctest --test-dir build/shared --output-on-failure -R package
 
 asan: ## tests of files, reports, kernels, frame plans and the allocator under AddressSanitizer and UBSan
 	cmake --preset asan
@@ -85,7 +85,7 @@ tidy: ## static checks of base/ and io/
 	clang-tidy --quiet -p build/asan $(filter convssm/base/%.cpp convssm/io/%.cpp,$(filter-out convssm/io/tensor.cpp,$(SOURCES)))
 
 install: build ## install library, headers and program under PREFIX (default /usr/local)
-	cmake --install build/release --prefix $(PREFIX)
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what was built
 	rm -rf build out

@@ -43,7 +43,10 @@ say "tests"
 ctest --test-dir build/wheel --output-on-failure
 say "the program"
 build/wheel/bin/convssm doctor | sed -n '/Software/,/^$/p'
-if build/wheel/bin/convssm evaluate pretrained/moving-digits-convs5 --device cuda:99; then exit 1; fi
+code=0
+text=$(build/wheel/bin/convssm evaluate pretrained/moving-digits-convs5 --device cuda:99 2>&1) || code=$?
+echo "$text"
+[ "$code" = 2 ] && grep -q "cuda:99" <<<"$text" || { echo "expected exit 2 and a message, got $code" >&2; exit 1; }
 build/wheel/bin/convssm generate pretrained/moving-digits-convs5 \
   --context pretrained/moving-digits-convs5/context.npy --frames 100 --out "$stub/future.npy"
 say "all passed with torch $("$python" -c 'import torch; print(torch.__version__)')"
