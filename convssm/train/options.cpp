@@ -57,8 +57,9 @@ void check(const PlayerOptions& o, int64_t steps, const std::string& owner = "")
   };
   need(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
   need(o.start >= 0 && o.start < steps, "start", "between 0 and the last step", o.start);
-  need(o.warmup >= 0 && o.warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
-  const bool decays = o.schedule != Schedule::cosine_short || 2 * o.warmup < steps - o.start;
+  const int64_t warmup = warmup_steps(o, steps);
+  need(warmup >= 0 && warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
+  const bool decays = o.schedule != Schedule::cosine_short || 2 * warmup < steps - o.start;
   need(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
   need(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);
   need(o.beta2 >= 0 && o.beta2 < 1, "beta2", "in [0,1)", o.beta2);
@@ -130,9 +131,10 @@ void read_player_options(OptionReader& read, PlayerOptions& o, const std::string
   read("schedule", [&](const std::string& text) { o.schedule = parse_schedule(owner, text); });
 }
 
-nlohmann::json player_options_json(const PlayerOptions& o) {
+nlohmann::json player_options_json(const PlayerOptions& o, int64_t steps) {
   nlohmann::json json;
   for_each_player_option(o, [&](const char* key, const auto& value) { json[key] = value; });
+  json["warmup"] = warmup_steps(o, steps);
   json["schedule"] = name(o.schedule);
   return json;
 }
@@ -144,8 +146,8 @@ TrainOptions TrainOptions::from_json(const nlohmann::json& json) {
   OptionReader read("train", json);
   for_each_option(o, [&](const char* key, auto& value) { read(key, value); });
   read_chunk_frames(read, json, o.chunk_frames);
-  o.optimizer.warmup = std::min<int64_t>(5000, o.steps / 10);
   read_player_options(read, o.optimizer);
+  o.optimizer.warmup = warmup_steps(o.optimizer, o.steps);
   nlohmann::json players = nlohmann::json::object();
   read("players", players);
   read.finish();
@@ -172,10 +174,10 @@ nlohmann::json TrainOptions::to_json() const {
   nlohmann::json json;
   json["chunk_frames"] = chunk_frames == kAutomatic ? nlohmann::json("auto") : nlohmann::json(chunk_frames);
   for_each_option(*this, [&](const char* key, const auto& value) { json[key] = value; });
-  const nlohmann::json all = player_options_json(optimizer);
+  const nlohmann::json all = player_options_json(optimizer, steps);
   json.update(all);
   for (const auto& [player, own] : players) {
-    const nlohmann::json its = player_options_json(own);
+    const nlohmann::json its = player_options_json(own, steps);
     for (const auto& [key, value] : its.items()) {
       if (value != all[key]) json["players"][player][key] = value;
     }
@@ -183,14 +185,19 @@ nlohmann::json TrainOptions::to_json() const {
   return json;
 }
 
+int64_t warmup_steps(const PlayerOptions& o, int64_t steps) {
+  return o.warmup == kAutomatic ? std::min<int64_t>(5000, steps / 10) : o.warmup;
+}
+
 double learning_rate(const PlayerOptions& o, int64_t step, int64_t steps) {
+  const int64_t warmup = warmup_steps(o, steps);
   step -= o.start, steps -= o.start;
   if (step < 0) return 0;
-  if (step < o.warmup) return o.lr * static_cast<double>(step) / static_cast<double>(o.warmup);
+  if (step < warmup) return o.lr * static_cast<double>(step) / static_cast<double>(warmup);
   if (o.schedule == Schedule::constant) return o.lr;
-  const int64_t length = steps - (o.schedule == Schedule::cosine ? o.warmup : 2 * o.warmup);
+  const int64_t length = steps - (o.schedule == Schedule::cosine ? warmup : 2 * warmup);
   if (length <= 0) return 0;
-  const double part = static_cast<double>(std::min(step - o.warmup, length)) / static_cast<double>(length);
+  const double part = static_cast<double>(std::min(step - warmup, length)) / static_cast<double>(length);
   return o.lr * 0.5 * (1 + std::cos(std::numbers::pi * part));
 }
 

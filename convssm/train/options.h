@@ -16,13 +16,13 @@ namespace convssm::train {
 //   constant
 enum class Schedule { cosine, cosine_short, constant };
 
-// chunk_frames that are chosen by the memory there is.
+// chunk_frames: chosen by the memory there is. warmup: by the number of steps.
 inline constexpr int64_t kAutomatic = -1;
 
 // How one player learns (models/model.h): AdamW, its schedule, and what happens around it.
 struct PlayerOptions {
   double lr = 1e-3;
-  int64_t warmup = 100;  // from_json: a tenth of the steps, at most 5000
+  int64_t warmup = kAutomatic;  // in steps; automatic: a tenth of all, at most 5000
   Schedule schedule = Schedule::cosine;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 1e-5;
   double clip_norm = 0;  // the gradient is scaled down to this norm; 0: never
@@ -54,6 +54,9 @@ struct TrainOptions {
   static TrainOptions from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;  // all of them; of a player what differs, so that it inherits the rest when read
 };
+
+// Of a player in a training of `steps` steps.
+int64_t warmup_steps(const PlayerOptions& options, int64_t steps);
 
 // At a step of the whole training, `steps` long. 0 before the player's start.
 double learning_rate(const PlayerOptions& options, int64_t step, int64_t steps);
