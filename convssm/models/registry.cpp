@@ -58,9 +58,13 @@ std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::Fra
   const ModelInfo& model = find_model(options);
   nlohmann::json own = options;
   own.erase("name");
-  const ops::AllocationLimit limit(memory > 0 ? memory : 4 * available_memory());
+  const uint64_t room = std::max(4 * available_memory(), uint64_t{256} << 20);  // a full page cache counts as no room
+  const ops::AllocationLimit limit(memory > 0 ? memory : room);
   try {
     return model.make(own, frames);
+  } catch (const ops::AllocationRefused& error) {
+    fail(ErrorKind::usage, "[model] larger than {}: {}. Check features, state_size, layers and depths",
+         memory > 0 ? "its file" : "this machine's memory", error.what());
   } catch (const c10::Error& error) {
     if (std::string(error.what_without_backtrace()).find("overflow") == std::string::npos) throw;
     fail(ErrorKind::usage,

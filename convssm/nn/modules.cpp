@@ -68,13 +68,14 @@ int64_t fitting_groups(int64_t channels, int64_t wanted) {
   return groups;
 }
 
-std::vector<std::string> fewer_groups() {
+std::vector<std::string> take_fewer_groups() {
   const std::lock_guard lock(fewer_mutex);
   std::vector<std::string> lines;
   for (const auto& [channels, wanted, groups] : fewer) {
     lines.push_back(
         fmt::format("group norm: {} channels cannot be cut into {} groups, {} are taken", channels, wanted, groups));
   }
+  fewer.clear();
   return lines;
 }
 

@@ -42,9 +42,9 @@ TORCH_MODULE(Norm);
 // The number of groups for a group norm of these channels: `wanted` if it divides them, else the largest divisor below it.
 int64_t fitting_groups(int64_t channels, int64_t wanted);
 
-// Lines for people: for which channels this process took fewer groups than were wanted. Told where a model is first
-// trained; whoever uses it cannot change it.
-std::vector<std::string> fewer_groups();
+// Lines for people, once: for which channels fewer groups were taken than were wanted since the last call. Told where a model
+// is first trained; whoever uses it cannot change it.
+std::vector<std::string> take_fewer_groups();
 
 // What changes when parameters do: for each its memory and version. Writing through `.data()` changes neither, which is
 // why whoever keeps something for a version forgets it when gradients are on and when train() or eval() is called.

@@ -20,7 +20,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/poison.h"
-#include "convssm/ops/libtorch.h"
+#include "convssm/ops/function_allocator.h"
 
 namespace convssm::ops {
 namespace {
@@ -150,7 +150,8 @@ thread_local uint64_t allowance = UINT64_MAX;
 struct CachingAllocator final : FunctionAllocator {
   c10::DataPtr take(size_t size) const override {
     if (size > allowance) {
-      fail(ErrorKind::usage, "a tensor of {} is needed where {} are left", format_bytes(size), format_bytes(allowance));
+      throw AllocationRefused(
+          fmt::format("a tensor of {} is needed where {} are left", format_bytes(size), format_bytes(allowance)));
     }
     if (allowance != UINT64_MAX) allowance -= size;
     void* data = size >= kLarge ? cache().take(size) : c10::alloc_cpu(size);

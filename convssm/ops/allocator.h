@@ -7,13 +7,19 @@
 #include <cstdint>
 #include <string>
 
+#include "convssm/base/error.h"
+
 namespace convssm::ops {
 
 // Makes libtorch allocate CPU tensors of 1 MiB and more here. Smaller ones stay with the default allocator.
 void install_caching_allocator();
 
+struct AllocationRefused : Error {
+  explicit AllocationRefused(const std::string& message) : Error(ErrorKind::usage, message) {}
+};
+
 // While it lives, the tensors that this thread makes may take `bytes` in all, those that were freed included. One that
-// would be more is an Error(usage) before it is allocated. Works where install_caching_allocator() was called.
+// would be more is AllocationRefused before it is allocated. Works where install_caching_allocator() was called.
 class AllocationLimit {
  public:
   explicit AllocationLimit(uint64_t bytes);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Allocator.h>
 #include <torch/version.h>
 
 #include <optional>
@@ -29,19 +28,4 @@ using OptionalTensor = Optional<at::Tensor>;
 
 inline OptionalTensor if_defined(const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : OptionalTensor(); }
 
-namespace ops {
-
-// An allocator by one function. From 2.x on libtorch asks for a function that copies, and calls allocate() on what is not
-// const.
-struct FunctionAllocator : c10::Allocator {
-  virtual c10::DataPtr take(size_t size) const = 0;
-#if TORCH_VERSION_MAJOR < 2
-  c10::DataPtr allocate(size_t size) const final { return take(size); }
-#else
-  c10::DataPtr allocate(size_t size) final { return take(size); }
-  void copy_data(void* to, const void* from, std::size_t count) const final { default_copy_data(to, from, count); }
-#endif
-};
-
-}  // namespace ops
 }  // namespace convssm

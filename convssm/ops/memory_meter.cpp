@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "convssm/base/error.h"
-#include "convssm/ops/libtorch.h"
+#include "convssm/ops/function_allocator.h"
 
 namespace convssm::ops {
 namespace {

@@ -41,10 +41,11 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   const uint64_t program = current_rss();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   dataset_->check();
+  nn::take_fewer_groups();  // of other models
   model_ = make_model(config, dataset_->format());
   model_->to(device);
   if (!folder.has_checkpoints()) {
-    for (const std::string& line : nn::fewer_groups()) log_info("{}", line);
+    for (const std::string& line : nn::take_fewer_groups()) log_info("{}", line);
   }
   recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
   trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);

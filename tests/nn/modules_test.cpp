@@ -96,10 +96,11 @@ TEST(Modules, FittingGroupsDivideTheChannels) {
   EXPECT_EQ(fitting_groups(7, 6), 1);
   EXPECT_EQ(fitting_groups(3, 32), 3);
   expect_error([] { fitting_groups(4, 0); }, {"positive", "4 and 0"});
-  const auto told = fewer_groups();
+  const auto told = take_fewer_groups();
   const auto times = [&](const std::string& line) { return std::count(told.begin(), told.end(), line); };
   EXPECT_EQ(times("group norm: 12 channels cannot be cut into 5 groups, 4 are taken"), 1);
   EXPECT_EQ(times("group norm: 64 channels cannot be cut into 32 groups, 32 are taken"), 0);
+  EXPECT_TRUE(take_fewer_groups().empty());
 }
 
 TEST(Modules, FiniteCheckLooksAgainWhenSomethingChanged) {
