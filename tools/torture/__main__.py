@@ -17,7 +17,7 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600, help="how long trials are begun")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
-    parser.add_argument("--trial", type=int, help="only this one, whose folder is kept")
+    parser.add_argument("--trial", type=int, help="only this one, whose folder is kept, in --out/again")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--program", default=ROOT / "build/release/bin/convssm", type=pathlib.Path)
     parser.add_argument("--out", default=ROOT / "out/torture", type=pathlib.Path)
@@ -28,12 +28,14 @@ class Campaign:
     def __init__(self, options):
         self.o = options
         self.program = str(options.program.resolve())
-        self.out = options.out.resolve()
+        self.out = options.out.resolve() / ("again" if options.trial is not None else "")
         self.template, self.faults = self.out / "template", str(self.out / "faults")
         self.references = {}
         self.counts, self.failed = collections.Counter(), []
 
     def prepare(self):
+        if self.out.exists() and any(self.out.iterdir()) and not pathlib.Path(self.faults).exists():
+            raise SystemExit(f"error: {self.out} holds files that are not of this program; give another --out")
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir(parents=True)
         subprocess.run(["c++", "-std=c++20", "-O1", f"-I{ROOT}", "-o", self.faults,
@@ -55,24 +57,34 @@ class Campaign:
                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def trial(self, number):
+        """What it was, and why it failed or None. In a thread of its own."""
         trial = Trial(number, self.o.seed, self.program, self.faults, self.template, self.references,
-                      self.out / f"trial-{number}")
+                      self.out / f"trial-{number}", keep=self.o.trial is not None)
         try:
             trial.run()
-            self.counts[f"{trial.kind}: {trial.result}"] += 1
-        except Failure as failure:
-            self.counts[f"{trial.kind}: FAILED"] += 1
+            return f"{trial.kind}: {trial.result}", None
+        except Exception as failure:  # Failure, or one of the campaign's own
+            text = str(failure) if isinstance(failure, Failure) else repr(failure)
+            trial.folder.mkdir(exist_ok=True)
+            (trial.folder / "failure.txt").write_text(f"{text}\n")
+            return f"{trial.kind}: FAILED", f"{text}; {trial.folder}/commands.txt"
+
+    def count(self, number, result):
+        what, failure = result
+        self.counts[what] += 1
+        if failure:
             self.failed.append(number)
-            (trial.folder / "failure.txt").write_text(f"{failure}\n")
-            print(f"trial {number}, {trial.kind}: {failure}; {trial.folder}/commands.txt", flush=True)
+            print(f"trial {number}, {what}: {failure}", flush=True)
 
     def run(self):
         if self.o.trial is not None:
-            return self.trial(self.o.trial)
+            return self.count(self.o.trial, self.trial(self.o.trial))
         end, number = time.monotonic() + self.o.seconds, 0
         with concurrent.futures.ThreadPoolExecutor(self.o.jobs) as pool:
             while time.monotonic() < end:
-                list(pool.map(self.trial, range(number, number + 4 * self.o.jobs)))
+                numbers = range(number, number + 4 * self.o.jobs)
+                for one, result in zip(numbers, pool.map(self.trial, numbers)):
+                    self.count(one, result)
                 number += 4 * self.o.jobs
 
     def report(self):

@@ -25,9 +25,9 @@ def names_below(folder):
 
 
 class Trial:
-    def __init__(self, number, seed, program, faults, template, references, folder):
+    def __init__(self, number, seed, program, faults, template, references, folder, keep=False):
         self.number, self.program, self.faults = number, program, faults
-        self.template, self.references, self.folder = template, references, folder
+        self.template, self.references, self.folder, self.keep = template, references, folder, keep
         self.random = random.Random(f"{seed}/{number}")
         self.kind, self.result = "", ""
 
@@ -35,7 +35,8 @@ class Trial:
         shutil.copytree(self.template, self.folder)
         self.kind = self.random.choice(("kill", "error", "damage", "damage"))
         getattr(self, self.kind)()
-        shutil.rmtree(self.folder)
+        if not self.keep:
+            shutil.rmtree(self.folder)
 
     def note(self, line):
         with open(self.folder / "commands.txt", "a") as lines:
