@@ -1,4 +1,4 @@
-// The cache of compressed arrays under several threads at once: right values while entries come and go, and an error for
+// The cache of arrays, compressed or stored, under several threads at once: right values while entries come and go, and an error for
 // everyone who waits for an array that cannot be read. ThreadSanitizer looks on (`make tsan`).
 #include <gtest/gtest.h>
 
@@ -17,13 +17,13 @@ namespace {
 constexpr int kFiles = 4;
 constexpr uint64_t kBytes = 20000;
 
-// kFiles compressed arrays; value i of file f is i + 7 f.
-void write_files(const ScratchFolder& folder) {
+// kFiles arrays; value i of file f is i + 7 f.
+void write_files(const ScratchFolder& folder, bool compressed) {
   for (int f = 0; f < kFiles; ++f) {
     std::vector<uint8_t> values(kBytes);
     for (size_t i = 0; i < kBytes; ++i) values[i] = static_cast<uint8_t>(i + 7 * static_cast<size_t>(f));
     const std::vector<io::NamedArray> arrays{{"a", io::make_array({static_cast<int64_t>(kBytes)}, values)}};
-    io::write_npz(folder.path(std::to_string(f)), arrays, true);
+    io::write_npz(folder.path(std::to_string(f)), arrays, compressed);
   }
 }
 
@@ -36,8 +36,8 @@ void on_threads(const Work& work) {
 
 TEST(ArrayCacheThreads, ReadRightValuesWhileArraysComeAndGo) {
   ScratchFolder folder;
-  write_files(folder);
-  for (const uint64_t limit : {uint64_t{0}, 2 * kBytes, 10 * kBytes}) {
+  for (const uint64_t limit : {uint64_t{0}, 2 * kBytes, 10 * kBytes, 11 * kBytes}) {
+    write_files(folder, limit != 11 * kBytes);
     ArrayCache cache(limit);
     std::atomic<int> wrong = 0;
     on_threads([&](uint64_t t) {
@@ -57,19 +57,25 @@ TEST(ArrayCacheThreads, ReadRightValuesWhileArraysComeAndGo) {
 
 TEST(ArrayCacheThreads, EveryReaderOfABrokenArrayGetsTheError) {
   ScratchFolder folder;
-  write_files(folder);
   const std::string path = folder.path("0");
-  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  ArrayCache cache(10 * kBytes);
-  std::atomic<int> errors = 0;
-  on_threads([&](uint64_t) {
-    try {
-      cache.read(path, "a", 0, 1);
-    } catch (const std::exception&) {
-      ++errors;
+  for (const bool compressed : {false, true}) {
+    write_files(folder, compressed);
+    {  // a byte of the data, which only its checksum tells
+      std::fstream bytes(path, std::ios::in | std::ios::out | std::ios::binary);
+      bytes.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path) / 2));
+      bytes.put('\xff').put('\xfe');
     }
-  });
-  EXPECT_EQ(errors, 4);
+    ArrayCache cache(10 * kBytes);
+    std::atomic<int> errors = 0;
+    on_threads([&](uint64_t) {
+      try {
+        cache.read(path, "a", 0, 1);
+      } catch (const std::exception&) {
+        ++errors;
+      }
+    });
+    EXPECT_EQ(errors, 4) << compressed;
+  }
 }
 
 }  // namespace
