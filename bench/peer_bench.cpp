@@ -119,9 +119,8 @@ void bench_size(const Case& c, const Settings& settings, const Report& report) {
   const models::State state = state_after(subject, c.clip);
   bench_generation(fmt::format("generate.convs5.{}", c.size), "5", make_generator(subject, state), c.frames, peer.get(),
                    rounds, report);
-  if (const Generator int8 = make_generator(subject, state, Precision::int8)) {
-    bench_generation(fmt::format("generate.convs5.{}.int8", c.size), "8", int8, c.frames, peer.get(), rounds, report);
-  }
+  bench_generation(fmt::format("generate.convs5.{}.int8", c.size), "8", make_generator(subject, state, Precision::int8),
+                   c.frames, peer.get(), rounds, report);
   TrainingStep step(subject, video);
   const Row row = against(
       peer.get(), fmt::format("train.convs5.{}", c.size), "2.5", std::max(3, rounds / c.train_rounds_per),

@@ -1,9 +1,9 @@
 """ConvS5 as a PyTorch user writes it, after the listing of the paper: encoder, ConvS5 layers, decoder. It is what
 `convssm bench --only peer` measures against, which holds the text of this file:
 
-    python3 -c peer_pytorch.py MODEL.safetensors threads frames [best|eager|compiled]
+    python3 tools/peer_pytorch.py MODEL.safetensors threads frames [best|eager|compiled]
 
-MODEL is a file of that command: a model with `bench.video` [1,T,C,H,W], the loss, the norm of its gradients and the
+MODEL is a file that the command makes and removes again: a model with `bench.video` [1,T,C,H,W], the loss, the norm of its gradients and the
 next frame as convssm computes them. It prints its version and the choices it made, then does what it is told, a word a
 line: check, train, generate (that many frames). An answer is "done" and numbers: the largest differences for check, for
 generate the seconds of each frame.
