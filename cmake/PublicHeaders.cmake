@@ -9,7 +9,8 @@ set(core_headers
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/modules.h
-    nn/recompute.h nn/transformer_stack.h
+    nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/transformer_stack.h
+    nn/vq_blocks.h nn/vq_coder.h
     cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h
     cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
     cores/state.h cores/token_core.h cores/transformer.h)
@@ -26,12 +27,13 @@ set(convssm_headers
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
     models/clip_random.h models/flops.h models/forecaster.h models/model.h
-    models/pixel/pixel_predictor.h models/registry.h models/tokenizer.h
+    models/pixel/pixel_predictor.h models/registry.h models/tokenizer.h models/vqgan/autoencoder.h
+    models/vqgan/vqgan.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h
     train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h
-    evaluate/compare.h evaluate/evaluate.h evaluate/scores.h evaluate/timing_study.h
-    run/checkpoint.h run/config.h run/export.h run/model_file.h run/recorder.h run/run_folder.h
+    evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/timing_study.h
+    run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/model_file.h run/recorder.h run/run_folder.h
     run/training_run.h
     report/report.h)

@@ -18,6 +18,7 @@
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/evaluate/evaluate.h"
+#include "convssm/evaluate/reconstruct.h"
 #include "convssm/io/yaml.h"
 #include "convssm/ops/device.h"
 #include "convssm/report/report.h"
@@ -55,6 +56,71 @@ void save_pictures(const data::Comparison& clips, const std::string& out) {
   if (!clips.truth.empty()) data::save_comparison_gif(clips, clips.truth.size(), out + "/samples/evaluate.gif");
 }
 
+struct Scored {
+  const run::LoadedModel& loaded;
+  const run::Config& config;
+  const data::Dataset& dataset;
+  const evaluate::EvaluateOptions& options;
+  metrics::WeightFolder weights;
+  std::string out;
+};
+
+// What was found: a table was printed, files follow.
+void keep(evaluate::Evaluation& result, const Scored& s, const metrics::MetricSet& metrics, const StopRequest& stop) {
+  for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
+  set_exit_status(stop.exit_code());
+  if (stop.asked()) {
+    replace_file(s.out + "/metrics.partial.json", result.metrics.dump(1) + "\n");
+    log_info("stopped after {} clips: {}/metrics.partial.json", result.metrics["protocol"]["samples"].dump(), s.out);
+    return;
+  }
+  replace_file(s.out + "/metrics.json", result.metrics.dump(1) + "\n");
+  save_pictures(result.clips, s.out);
+  report::write_report(s.out);
+  log_info("written: {}/metrics.json, samples/evaluate*, report.html", s.out);
+}
+
+void say_basis(evaluate::Evaluation& result, const Scored& s) {
+  result.metrics["protocol"]["checkpoint"] = scored_checkpoint(s.loaded);
+  result.metrics["protocol"]["data"] = s.config.data;
+}
+
+void score_tokenizer(const Scored& s) {
+  const auto metrics = evaluate::make_frame_metrics(s.options, s.dataset, s.weights);
+  make_folder(s.out + "/samples");
+  const StopRequest stop;
+  Progress progress("evaluate", evaluate::count_reconstructed(s.dataset, s.options));
+  auto result = evaluate::evaluate_tokenizer(*s.loaded.model, s.dataset, s.options, metrics, s.loaded.model->label(),
+                                             [&](int64_t done) {
+                                               progress.update(done, "clips");
+                                               return !stop.asked();
+                                             });
+  progress.finish();
+  say_basis(result, s);
+  fmt::print("{}", evaluate::reconstruction_text(result.metrics));
+  keep(result, s, metrics, stop);
+}
+
+void score_forecasts(const Scored& s, const EvaluateCommand& command) {
+  const auto metrics = evaluate::make_metrics(s.options, s.dataset, s.weights);
+  make_folder(s.out + "/samples");
+  const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
+                                          .compile = command.engine != "eager"};
+  const StopRequest stop;
+  Progress progress("evaluate", evaluate::count_samples(s.dataset, s.options));
+  auto result = evaluate::evaluate(
+      *s.loaded.model, s.dataset, s.options, metrics, s.loaded.model->label(),
+      [&](int64_t done) {
+        progress.update(done, "clips");
+        return !stop.asked();
+      },
+      engine);
+  progress.finish();
+  say_basis(result, s);
+  fmt::print("{}", evaluate::table_text(result.metrics));
+  keep(result, s, metrics, stop);
+}
+
 }  // namespace
 
 void run_evaluate(const EvaluateCommand& command) {
@@ -74,40 +140,18 @@ void run_evaluate(const EvaluateCommand& command) {
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
   if (command.timing) return run_timing(loaded, config, dataset, out);
-  const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder(command.weights));
-  make_folder(out + "/samples");
-
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
-  const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
-                                          .compile = command.engine != "eager"};
-  const StopRequest stop;
-  Progress progress("evaluate", evaluate::count_samples(*dataset, options));
-  auto result = evaluate::evaluate(
-      *loaded.model, *dataset, options, metrics, loaded.model->label(),
-      [&](int64_t done) {
-        progress.update(done, "clips");
-        return !stop.asked();
-      },
-      engine);
-  progress.finish();
-  result.metrics["protocol"]["checkpoint"] = scored_checkpoint(loaded);
-  result.metrics["protocol"]["data"] = config.data;
-  fmt::print("{}", evaluate::table_text(result.metrics));
-  for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
-  set_exit_status(stop.exit_code());
-  if (stop.asked()) {
-    replace_file(out + "/metrics.partial.json", result.metrics.dump(1) + "\n");
-    log_info("stopped after {} clips: {}/metrics.partial.json", result.metrics["protocol"]["samples"].dump(), out);
-    return;
+  const Scored scored{loaded, config, *dataset, options, metrics::WeightFolder(command.weights), out};
+  if (loaded.model->as_forecaster() == nullptr && loaded.model->as_tokenizer() != nullptr) {
+    return score_tokenizer(scored);
   }
-  replace_file(out + "/metrics.json", result.metrics.dump(1) + "\n");
-  save_pictures(result.clips, out);
-  report::write_report(out);
-  log_info("written: {}/metrics.json, samples/evaluate*, report.html", out);
+  score_forecasts(scored, command);
 }
 
 void add_evaluate(CLI::App& app) {
-  auto* command = app.add_subcommand("evaluate", "Score a run over the horizon, beside forecasts without a model");
+  auto* command = app.add_subcommand(
+      "evaluate",
+      "Score a run over the horizon, beside forecasts without a model; of a tokenizer, what comes back of frames");
   auto options = std::make_shared<EvaluateCommand>();
   command->add_option("model", options->model, "Run folder, exported folder or model file")->required();
   command->add_option("overrides", options->overrides,

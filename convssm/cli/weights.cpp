@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/metrics/weights.h"
 #include "convssm/metrics/weights_import.h"
+#include "convssm/run/import_vqgan.h"
 
 namespace convssm::cli {
 namespace {
 
 struct WeightsOptions {
   std::string folder, name, from;
+  std::string size, out;  // of a vqgan
 };
 
 void list(const std::string& folder) {
@@ -30,7 +35,31 @@ void list(const std::string& folder) {
   }
 }
 
+// "64" or "64x48", height first.
+std::pair<int64_t, int64_t> parse_size(const std::string& text) {
+  int64_t height = 0, width = 0;
+  char rest = 0;
+  const int found = std::sscanf(text.c_str(), "%" SCNd64 "x%" SCNd64 "%c", &height, &width, &rest);
+  if (found == 1 && text.find('x') == std::string::npos) width = height;
+  if (height <= 0 || width <= 0 || found == 3)
+    fail(ErrorKind::usage, "--size must be the height and width of the frames, as 64x64, got '{}'", text);
+  return {height, width};
+}
+
+void import_tokenizer(const WeightsOptions& o) {
+  if (o.size.empty() || o.out.empty()) {
+    fail(ErrorKind::usage,
+         "a vqgan becomes a model folder: give --size, the height and width of its frames, and --out. "
+         "Example: convssm weights import vqgan dmlab.pth --size 64x64 --out models/dmlab");
+  }
+  const auto [height, width] = parse_size(o.size);
+  const run::ImportedVqGan done = run::import_vqgan({o.from, o.out, height, width});
+  log_info("{}: {} tensors, {} of the training left out", done.description, done.tensors, done.left_out);
+  log_info("written: {}; score it with: convssm evaluate {} data.path=DIR", done.path, o.out);
+}
+
 void import(const WeightsOptions& o) {
+  if (o.name == "vqgan") return import_tokenizer(o);
   const metrics::WeightFolder folder(o.folder);
   const metrics::ImportedWeights done = metrics::import_weights(o.name, o.from, folder);
   log_info("{} tensors, {:.1f} MB: {}", done.tensors, static_cast<double>(done.bytes) / 1e6, done.path);
@@ -45,9 +74,12 @@ void add_weights(CLI::App& app) {
   command->add_option("--weights", o->folder, where)->type_name("DIR");
   auto* chosen =
       command->add_subcommand("import", "Read a checkpoint without running any of it, and write safetensors");
+  chosen->add_option("--size", o->size, "vqgan: height and width of its frames, as 64x64")->type_name("HxW");
+  chosen->add_option("--out", o->out, "vqgan: the folder that becomes its model")->type_name("DIR");
   std::string names;
   for (const metrics::WeightInfo& info : metrics::all_weights()) names += (names.empty() ? "" : ", ") + info.name;
-  chosen->add_option("name", o->name, "Which: " + names)->required();
+  chosen->add_option("name", o->name, "Which: " + names + "; or vqgan, a tokenizer of the layout of taming")
+      ->required();
   chosen
       ->add_option("from", o->from,
                    "The downloaded file: .pth (zip format) or .safetensors; for i3d the prefix of the TensorFlow "
@@ -55,7 +87,8 @@ void add_weights(CLI::App& app) {
       ->required();
   chosen->footer(
       "Examples:\n  convssm weights import squeezenet squeezenet1_1-b8a52dc0.pth\n"
-      "  convssm weights import i3d kinetics-i3d/data/checkpoints/rgb_scratch/model.ckpt");
+      "  convssm weights import i3d kinetics-i3d/data/checkpoints/rgb_scratch/model.ckpt\n"
+      "  convssm weights import vqgan dmlab.pth --size 64x64 --out models/dmlab");
   chosen->callback([o] { import(*o); });
   command->footer("Examples:\n  convssm weights\n  convssm weights import vgg16 vgg16-397923af.pth");
   command->callback([o, chosen] {

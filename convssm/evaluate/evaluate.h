@@ -19,6 +19,7 @@ namespace convssm::evaluate {
 struct EvaluateOptions {
   int64_t context = 100;
   std::vector<int64_t> horizons = {400, 800, 1200};  // generated frames
+  int64_t frames = 16;                               // of a clip, of tokenizers
   int64_t samples = 1024;                            // test clips, or windows of long ones
   int64_t stride = 0;                                // frames between windows of a clip; 0: they do not overlap
   int64_t chunk = 256;                               // the spread is that between the means of this many clips

@@ -12,6 +12,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
   OptionReader read("evaluate", json);
   read("context", o.context);
   read("horizons", o.horizons);
+  read("frames", o.frames);
   read("samples", o.samples);
   read("stride", o.stride);
   read("chunk", o.chunk);
@@ -27,6 +28,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& json) {
   require(o.context > 0, "context", "at least 1 frame", o.context);
   require(!o.horizons.empty(), "horizons", "a list of frame counts", 0);
   for (const int64_t frames : o.horizons) require(frames > 0, "horizons", "positive", frames);
+  require(o.frames > 0, "frames", "positive", o.frames);
   require(o.samples > 0, "samples", "positive", o.samples);
   require(o.stride >= 0, "stride", "0 or positive", o.stride);
   require(o.chunk > 0, "chunk", "positive", o.chunk);

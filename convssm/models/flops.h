@@ -7,7 +7,8 @@
 
 namespace convssm::models {
 
-// Operations of convolutions and matrix products for one more frame of one clip, after two frames (ops/flop_meter.h).
+// Operations of convolutions and matrix products for one more frame of one clip, after two frames (ops/flop_meter.h). Of a
+// tokenizer: those of encoding and decoding a frame.
 uint64_t flops_per_frame(Model& model, const data::FrameFormat& frames);
 
 }  // namespace convssm::models

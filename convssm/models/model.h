@@ -29,6 +29,7 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 struct Player {
   std::string name;
   NamedTensors parameters;  // by their names in the model
+  int64_t start = 0;        // the first step in which it learns, unless the options of a training say later
 };
 
 // Where a loss is asked for.
@@ -42,6 +43,8 @@ struct LossOutput {
   at::Tensor loss;     // scalar, a mean over the predicted frames
   NamedTensors parts;  // scalars for the log by name, cut from the graph
   State state;         // after the last input frame
+
+  std::string warning = {};  // something that a person should know; a training says it once
 };
 
 class Model : public torch::nn::Module {

@@ -9,6 +9,7 @@
 #include "convssm/base/memory.h"
 #include "convssm/base/registry.h"
 #include "convssm/models/pixel/pixel_predictor.h"
+#include "convssm/models/vqgan/vqgan.h"
 #include "convssm/ops/allocator.h"
 
 namespace convssm::models {
@@ -20,6 +21,13 @@ std::shared_ptr<Model> make_pixel(const nlohmann::json& json, const data::FrameF
   return std::make_shared<PixelPredictorImpl>(options);
 }
 
+std::shared_ptr<Model> make_vqgan(const nlohmann::json& json, const data::FrameFormat& frames) {
+  VqGanOptions options = VqGanOptions::from_json(json);
+  options.autoencoder.coder.channels = frames.depth();
+  options.autoencoder.coder.height = frames.height, options.autoencoder.width = frames.width;
+  return std::make_shared<VqGan>(options);
+}
+
 std::vector<ModelInfo> own_models() {
   return {
       {"pixel",
@@ -27,6 +35,11 @@ std::vector<ModelInfo> own_models() {
        make_pixel,
        {"core.window", "core.recompute"},
        check_pixel_options},
+      {"vqgan",
+       "tokenizer of frames: autoencoder with a table of codes, LPIPS and a discriminator",
+       make_vqgan,
+       {"images_at_once"},
+       [](const nlohmann::json& json) { VqGanOptions::from_json(json); }},
   };
 }
 

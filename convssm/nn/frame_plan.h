@@ -65,6 +65,12 @@ class FramePlan {
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias, const After& after);
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias) { return conv(x, weight, bias, After{}); }
 
+  // Of stride 2, with weight [O,C,3,3] and a line of zeros at the right and the bottom; even sizes.
+  Buffer conv_down(Buffer x, const at::Tensor& weight, const at::Tensor& bias);
+
+  // softmax(q k^T / sqrt(channels)) v over the pixels of a frame.
+  Buffer attention(Buffer q, Buffer k, Buffer v);
+
   // --- Norms and elementwise steps, as in ops/norm.h and ops/activation.h.
   Buffer group_norm(Buffer x, int64_t groups, const at::Tensor& weight, const at::Tensor& bias,
                     ops::Activation activation);
@@ -83,8 +89,10 @@ class FramePlan {
   // --- Frames and resolutions.
   Buffer pool2(Buffer x);                                                     // average of 2x2 pixels
   Buffer double_size(Buffer x);                                               // every pixel four times
+  Buffer fold2(Buffer x);                                                     // 2x2 pixels become channels of one
   Buffer from_frame(const at::Tensor& frame, int64_t height, int64_t width);  // door [B,C,H,W], edges repeated
   void to_frame(Buffer x, const at::Tensor& frame);                           // tanh, cropped, to a door [B,C,H,W]
+  void to_frame_clipped(Buffer x, const at::Tensor& frame);                   // cut to [-1,1] instead
 
   // --- Recurrences: the states change in place.
   void scan_step(Buffer state, const at::Tensor& a, Buffer b);  // state = a state + b; a complex [P], halves Re, Im

@@ -72,4 +72,13 @@ Buffer FramePlan::conv(Buffer x, const at::Tensor& weight, const at::Tensor& bia
   return y;
 }
 
+// Four pixels become one with their channels, on which the 3x3 kernel of stride 2 is a 2x2 kernel of stride 1, a line and a
+// column of it zero; an even kernel has its padding at the end, where it is wanted.
+Buffer FramePlan::conv_down(Buffer x, const at::Tensor& weight, const at::Tensor& bias) {
+  ops::require_shape("FramePlan", "weight", weight, {weight.size(0), x.channels, 3, 3});
+  const at::Tensor w = at::constant_pad_nd(weight.detach(), {0, 1, 0, 1});  // [O,C,4,4]: rows 2a+p, columns 2b+q
+  const at::Tensor folded = w.view({weight.size(0), x.channels, 2, 2, 2, 2}).permute({0, 3, 5, 1, 2, 4});
+  return conv(fold2(x), folded.reshape({weight.size(0), 4 * x.channels, 2, 2}), bias);
+}
+
 }  // namespace convssm::nn

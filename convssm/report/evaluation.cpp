@@ -109,8 +109,9 @@ std::vector<std::string> metrics_of(const Table& table) {
   return in_usual_order(metrics);
 }
 
-std::string table_head(const std::vector<std::string>& metrics) {
-  std::string columns = "<tr><th>frames ahead</th><th class=\"left\">forecast</th>";
+std::string table_head(const std::vector<std::string>& metrics, bool reconstructs) {
+  std::string columns = reconstructs ? "<tr><th>frames of a clip</th><th class=\"left\">reconstruction</th>"
+                                     : "<tr><th>frames ahead</th><th class=\"left\">forecast</th>";
   for (const std::string& metric : metrics) {
     const MetricStyle style = metric_style(metric);
     columns +=
@@ -137,12 +138,23 @@ std::string horizon_rows(const Table& table, const Horizon& horizon, const std::
   return out;
 }
 
-std::string draw_table(const Table& table) {
+std::string draw_table(const Table& table, bool reconstructs) {
   if (table.horizons.empty()) return "";
   const std::vector<std::string> metrics = metrics_of(table);
   std::string rows;
   for (const Horizon& horizon : table.horizons) rows += horizon_rows(table, horizon, metrics);
-  return "<div class=\"wide\"><table>\n" + table_head(metrics) + "<tbody>\n" + rows + "</tbody></table></div>\n";
+  return "<div class=\"wide\"><table>\n" + table_head(metrics, reconstructs) + "<tbody>\n" + rows +
+         "</tbody></table></div>\n";
+}
+
+// How the codes of a tokenizer are used.
+std::string codes_text(const json& metrics) {
+  if (!metrics.is_object() || !metrics.contains("codes") || !metrics["codes"].is_object()) return "";
+  const json& codes = metrics["codes"];
+  const auto used = number_at(codes, "used"), size = number_at(codes, "size"),
+             perplexity = number_at(codes, "perplexity");
+  if (!used || !size || !perplexity) return "";
+  return fmt::format("<p>{:.1f}% of {:.0f} codes in use, perplexity {:.1f}.</p>\n", 100 * *used, *size, *perplexity);
 }
 
 std::string protocol_text(const json& metrics) {
@@ -235,7 +247,10 @@ std::string horizon_charts(const json& metrics) {
 }  // namespace
 
 std::string evaluation(const RunView& run) {
-  const std::string results = draw_table(read_table(run.metrics)) + horizon_charts(run.metrics);
+  const bool there = run.metrics.is_object();
+  const bool reconstructs = there && text_at(run.metrics.value("protocol", json()), "task") == "reconstruct";
+  const std::string results =
+      draw_table(read_table(run.metrics), reconstructs) + codes_text(run.metrics) + horizon_charts(run.metrics);
   return section(
       "evaluation", "Evaluation",
       results.empty() ? "" : step_text(run) + protocol_text(run.metrics) + results + definitions(run.metrics));

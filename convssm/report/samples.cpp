@@ -20,10 +20,19 @@ bool is_pair(const Sample& sample) {
   return sample.name.starts_with("evaluate") || (sample.name.starts_with("step-") && sample.type == "image/gif");
 }
 
+// Forecasts are logged beside a copy of the last frame; what a tokenizer gives back has nothing to stand beside.
+bool gives_back(const RunView& run) {
+  if (run.metrics.is_object() && text_at(run.metrics.value("protocol", nlohmann::json()), "task") == "reconstruct")
+    return true;
+  return RunLog::find(run.log.validation, "psnr_f01") != nullptr &&
+         RunLog::find(run.log.validation, "copy_last.psnr_f01") == nullptr;
+}
+
 std::string caption_of(const Sample& sample, const RunView& run) {
   const std::string words = caption(sample.name);
   const auto context = number_at(run.metrics.value("protocol", nlohmann::json()), "context");
   if (sample.name != "evaluate.gif" || !context) return words;
+  if (gives_back(run)) return words + ": frames of test clips, encoded and decoded";
   return fmt::format("{}: test clips; the first {:.0f} frames are seen, the others forecast", words, *context);
 }
 
@@ -40,7 +49,11 @@ std::string shell_word(const std::string& text) {
 
 std::string image(const Sample& sample, const RunView& run) {
   const int64_t factor = std::max<int64_t>(1, kWanted / sample.width);
-  const char* rows = is_pair(sample) ? "<div class=\"rows\"><span>truth</span><span>forecast</span></div>" : "";
+  const bool back = gives_back(run);
+  const std::string rows = is_pair(sample) || (back && sample.name.starts_with("step-"))
+                               ? fmt::format("<div class=\"rows\"><span>{}</span><span>{}</span></div>",
+                                             back ? "original" : "truth", back ? "reconstruction" : "forecast")
+                               : "";
   return fmt::format(
       "<figure class=\"sample\"><div class=\"pair\">{6}<img alt=\"{0}\" title=\"{0}\" width=\"{1}\" height=\"{2}\" "
       "src=\"data:{3};base64,{4}\"></div><figcaption>{5}</figcaption></figure>\n",

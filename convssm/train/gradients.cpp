@@ -87,6 +87,7 @@ LossValues add_gradients(Model& model, const data::Clips& clips, const LossConte
     const LossOutput out = run(model, clips, context, chunk, start);
     sum.loss += share * out.loss.item<double>();
     add_values(sum.parts, values_of(out.parts), share);
+    if (!out.warning.empty()) sum.warning = out.warning;
     std::vector<at::Tensor> roots = {out.loss * (share * weight)}, seeds = {at::Tensor()};
     for (const auto& [name, value] : out.state.items()) {
       if (gradient.empty() || !value.requires_grad() || !gradient.get(name).defined()) continue;

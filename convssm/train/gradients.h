@@ -20,6 +20,7 @@ void add_values(NamedValues& sum, const NamedValues& values, double weight);
 struct LossValues {
   double loss = 0;
   NamedValues parts;
+  std::string warning = {};  // for a person; the newest
 };
 
 // Adds weight * d loss / d parameters to the gradients of the parameters.

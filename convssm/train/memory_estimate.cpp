@@ -41,13 +41,14 @@ class KeepBuffers {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
 };
 
-// The most of any player.
-uint64_t peak_of(models::Model& model, const data::Clips& clip, int64_t frames, bool recompute) {
+// The most of any player, at the last step: parts of a loss may begin late.
+uint64_t peak_of(models::Model& model, const data::Clips& clip, int64_t frames, const TrainOptions& o) {
   uint64_t peak = 0;
   for (const models::Player& player : model.players()) {
     const OnlyLearner only(model, player);
     ops::MemoryMeter meter;
-    add_gradients(model, data::frames_of(clip, 0, frames), {.player = player.name}, 0, 1, recompute);
+    const models::LossContext context{.player = player.name, .step = o.steps - 1, .steps = o.steps};
+    add_gradients(model, data::frames_of(clip, 0, frames), context, 0, 1, o.recompute);
     peak = std::max(peak, meter.peak());
   }
   return peak;
@@ -103,8 +104,8 @@ MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, co
   const KeepBuffers buffers(model);
   const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max(many / 2, std::min<int64_t>(many, 2));
   model.zero_grad(true);
-  peak_of(model, clip, few, o.recompute);  // makes the gradients, which then stay
-  const uint64_t low = peak_of(model, clip, few, o.recompute), high = peak_of(model, clip, many, o.recompute);
+  peak_of(model, clip, few, o);  // makes the gradients, which then stay
+  const uint64_t low = peak_of(model, clip, few, o), high = peak_of(model, clip, many, o);
   MemoryEstimate estimate;
   estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
                                                 : high / static_cast<uint64_t>(frames_of_loss(many));

@@ -23,6 +23,12 @@ at::Tensor read_like(const io::SafetensorsFile& file, const std::string& name, c
 
 }  // namespace
 
+PlayerOptions options_of(const models::Player& player, const TrainOptions& options) {
+  PlayerOptions own = options.player(player.name);
+  own.start = std::max(own.start, player.start);
+  return own;
+}
+
 Optimizer::Optimizer(const models::Player& player, const PlayerOptions& options)
     : player_(player.name), options_(options) {
   const at::NoGradGuard no_grad;

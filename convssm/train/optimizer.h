@@ -11,6 +11,9 @@
 
 namespace convssm::train {
 
+// How a player learns: as the options say, and not before its own start.
+PlayerOptions options_of(const models::Player& player, const TrainOptions& options);
+
 class Optimizer {
  public:
   Optimizer(const models::Player& player, const PlayerOptions& options);

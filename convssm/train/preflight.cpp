@@ -10,10 +10,11 @@
 #include "convssm/base/nearest.h"
 #include "convssm/ops/allocator.h"
 #include "convssm/train/memory_estimate.h"
+#include "convssm/train/optimizer.h"
 
 namespace convssm::train {
 
-void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Model& model) {
+void check_data(TrainOptions& o, const data::Dataset& dataset, models::Model& model) {
   const auto check = [&](data::Split split, int64_t frames, const char* key) {
     if (dataset.size(split) == 0) fail(ErrorKind::data, "the dataset has no {} clips", data::name(split));
     if (dataset.longest(split) >= frames) return;
@@ -29,6 +30,9 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, const models::Mod
     o.sample_interval = 0;
     return;
   }
+  if (model.as_forecaster() == nullptr) {  // no context: what it sees is what it shows
+    return check(data::Split::valid, o.sample_frames, "sample_frames");
+  }
   if (o.frames == 1 && dataset.longest(data::Split::valid) == 1) {
     log_warning("the valid clips have one frame, samples need a context before it: training takes none");
     o.sample_interval = 0;
@@ -43,7 +47,7 @@ void check_players(const TrainOptions& options, const std::vector<models::Player
   bool from_the_start = false;
   for (const models::Player& player : players) {
     names.push_back(player.name);
-    from_the_start = from_the_start || options.player(player.name).start == 0;
+    from_the_start = from_the_start || options_of(player, options).start == 0;
     for (const auto& [name, parameter] : player.parameters) {
       const auto [found, fresh] = owners.emplace(parameter.unsafeGetTensorImpl(), player.name);
       if (fresh) continue;

@@ -10,7 +10,7 @@ namespace convssm::train {
 
 // Error(usage) or Error(data) if the dataset does not have the clips that training asks for, or the model cannot take
 // them. Without valid clips, or with single frames, `sample_interval` becomes 0, with a warning.
-void check_data(TrainOptions& options, const data::Dataset& dataset, const models::Model& model);
+void check_data(TrainOptions& options, const data::Dataset& dataset, models::Model& model);
 
 // Error(usage) if the options name a player that the model does not have, none learns from the first step, or a parameter
 // has two.

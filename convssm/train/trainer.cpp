@@ -59,7 +59,7 @@ Trainer::Trainer(models::Model& model, std::shared_ptr<const data::Dataset> data
   check_players(options_, players_);
   if (options_.self_feed > 0 && model_.as_forecaster() == nullptr)
     fail(ErrorKind::usage, "[train] self_feed needs a model that makes forecasts: {}", model_.description());
-  for (const models::Player& player : players_) optimizers_.emplace_back(player, options_.player(player.name));
+  for (const models::Player& player : players_) optimizers_.emplace_back(player, options_of(player, options_));
   model_.train();
 }
 
@@ -166,6 +166,7 @@ LossValues Trainer::batch_gradients(const data::Clips& clips, const models::Loss
     const LossValues values = add_gradients(model_, some, here, chunk_frames_, share, o.recompute);
     sum.loss += share * values.loss;
     add_values(sum.parts, values.parts, share);
+    if (!values.warning.empty()) sum.warning = values.warning;
   }
   return sum;
 }
@@ -180,6 +181,8 @@ std::string Trainer::play(size_t player, const data::Clips& clips) {
   optimizer.clear_gradients();
   const LossValues values = batch_gradients(clips, context);
   if (player == 0) last_loss_ = values.loss;
+  if (!values.warning.empty() && warned_.insert(values.warning).second)
+    log_warning("step {}: {}", step_ + 1, values.warning);
   const double norm = optimizer.gradient_norm(), clip = optimizer.options().clip_norm;
   if (!std::isfinite(values.loss) || !std::isfinite(norm)) return describe_bad(model_, values.loss, norm);
   const double lr = learning_rate(optimizer.options(), step_, options_.steps);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,9 @@ class Trainer {
   bool prepared_ = false;
   int64_t chunk_frames_ = kAutomatic;  // as the options say, or chosen
   int64_t step_ = 0, saved_step_ = -1, bad_in_a_row_ = 0;
-  int64_t good_step_ = -1;    // of the newest checkpoint after which a step worked
-  std::string bad_reason_;    // of the newest bad step
+  int64_t good_step_ = -1;  // of the newest checkpoint after which a step worked
+  std::string bad_reason_;  // of the newest bad step
+  std::set<std::string> warned_;
   bool halfway_ = false;      // a step has begun to change the model: its state is that of no step
   bool samples_due_ = false;  // validation of this step was stopped
   double last_loss_ = 0;

@@ -23,37 +23,28 @@ void score(nlohmann::json& scores, const std::string& prefix, const at::Tensor& 
   scores[prefix + "ssim_gauss11"] = metrics::ssim_gauss11(truth, forecast).mean().item<double>();
 }
 
-// The clips after their context as the model sees them, [B,T,C,H,W]; fewer frames if `each` said stop.
-at::Tensor shown_by(models::Model& model, const data::Clips& clips, int64_t context,
-                    const std::function<bool(int64_t)>& each) {
-  if (model.as_forecaster() != nullptr) {
-    // Without a compiled plan: that would be a second copy of the weights beside all that training keeps.
-    generate::Predictor predictor(model, {.batch = clips.batch(), .compile = false});
-    predictor.start(data::frames_of(clips, 0, context));
-    const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, context) : clips.actions;
-    return generate::rollout(predictor, coming, clips.frames() - context, each);
-  }
-  models::Tokenizer& tokenizer = *model.as_tokenizer();
-  return tokenizer.decode(tokenizer.encode(clips.video.slice(1, context)));
+data::Clips valid_clips(const data::Dataset& dataset, const TrainOptions& options, int64_t frames) {
+  const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::valid)));
+  return data::read_clips(dataset, data::Split::valid, 0, count, frames);
 }
 
-}  // namespace
-
-std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
+// A forecaster rolls out; without a result if `each` said stop.
+std::optional<Validation> forecast(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
                                    const std::function<bool(int64_t)>& each) {
-  if (model.as_forecaster() == nullptr && model.as_tokenizer() == nullptr) return Validation{};
-  const at::NoGradGuard no_grad;
-  const models::EvalMode mode(model);
   const int64_t context = options.sample_context, frames = options.sample_frames;
-  const auto count = static_cast<int64_t>(std::min<uint64_t>(options.sample_clips, dataset.size(data::Split::valid)));
-  const data::Clips clips = data::read_clips(dataset, data::Split::valid, 0, count, context + frames);
-  const at::Tensor known = clips.video.slice(1, 0, context);
-  const at::Tensor future = shown_by(model, data::to_device(clips, models::device_of(model)), context, each).cpu();
+  const data::Clips clips = valid_clips(dataset, options, context + frames);
+  const data::Clips there = data::to_device(clips, models::device_of(model));
+  // Without a compiled plan: that would be a second copy of the weights beside all that training keeps.
+  generate::Predictor predictor(model, {.batch = clips.batch(), .compile = false});
+  predictor.start(data::frames_of(there, 0, context));
+  const at::Tensor coming = there.actions.defined() ? there.actions.slice(1, context) : there.actions;
+  const at::Tensor future = generate::rollout(predictor, coming, frames, each).cpu();
   if (future.size(1) < frames) return std::nullopt;
 
   Validation result;
   result.clips.context = context;
-  for (int64_t i = 0; i < count; ++i) {
+  const at::Tensor known = clips.video.slice(1, 0, context);
+  for (int64_t i = 0; i < clips.batch(); ++i) {
     result.clips.truth.push_back(clips.video[i]);
     result.clips.forecast.push_back(at::cat({known[i], future[i]}));
   }
@@ -62,6 +53,36 @@ std::optional<Validation> validate(models::Model& model, const data::Dataset& da
   score(result.scores, "", truth, metrics::truncated_f01(future));
   score(result.scores, "copy_last.", truth, last);
   return result;
+}
+
+// A tokenizer gives frames back. They may be single ones, so those of all clips stand in one row.
+std::optional<Validation> reconstruct(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
+                                      const std::function<bool(int64_t)>& each) {
+  const data::Clips clips = valid_clips(dataset, options, options.sample_frames);
+  const at::Tensor video = clips.video.to(models::device_of(model));
+  models::Tokenizer& tokenizer = *model.as_tokenizer();
+  std::vector<at::Tensor> decoded;
+  for (int64_t i = 0; i < video.size(1); ++i) {
+    if (each && !each(i)) return std::nullopt;
+    decoded.push_back(tokenizer.decode(tokenizer.encode(video.slice(1, i, i + 1))).cpu());
+  }
+  const at::Tensor given = at::cat(decoded, 1);
+  Validation result;
+  result.clips.truth.push_back(clips.video.flatten(0, 1));
+  result.clips.forecast.push_back(given.flatten(0, 1));
+  score(result.scores, "", metrics::truncated_f01(clips.video), metrics::truncated_f01(given));
+  return result;
+}
+
+}  // namespace
+
+std::optional<Validation> validate(models::Model& model, const data::Dataset& dataset, const TrainOptions& options,
+                                   const std::function<bool(int64_t)>& each) {
+  const at::NoGradGuard no_grad;
+  const models::EvalMode mode(model);
+  if (model.as_forecaster() != nullptr) return forecast(model, dataset, options, each);
+  if (model.as_tokenizer() != nullptr) return reconstruct(model, dataset, options, each);
+  return Validation{};
 }
 
 io::Image strip(const Validation& v) { return data::comparison_strip(v.clips, 0, kClipsInStrip, kStripFrames); }

@@ -1,5 +1,5 @@
-// What a model can do now, on a few valid clips: a forecaster rolls out, a tokenizer gives the frames back; beside the
-// truth.
+// What a model can do now, on a few valid clips: a forecaster rolls out, a tokenizer gives the frames back, all clips in one
+// row; beside the truth.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace convssm::train {
 
 struct Validation {
   data::Comparison clips;
-  nlohmann::json scores = nlohmann::json::object();  // psnr_f01, ssim_gauss11 and copy_last.* over the generated frames
+  nlohmann::json scores = nlohmann::json::object();  // psnr_f01, ssim_gauss11 and, of a forecaster, copy_last.*
 };
 
 // Scores of what the model can show; none for a model that is neither. `each` is told the frames generated so far; if it

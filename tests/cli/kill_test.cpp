@@ -33,9 +33,9 @@ FileRun train_to_point(const std::vector<std::string>& words, const std::string&
   return run_to_point([&] { become_program(words); }, log, point);
 }
 
-TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) {
+void expect_the_same_bits_after_kills(const std::string& config) {
   const ScratchFolder scratch;
-  write_text(scratch.path("tiny.yaml"), tiny_config());
+  write_text(scratch.path("tiny.yaml"), config);
   const auto train = [&](const std::string& folder, const FilePoint& point) {
     return train_to_point({"train", scratch.path("tiny.yaml"), "train.steps=60", "train.save_interval=3",
                            "train.sample_interval=20", "--run", scratch.path(folder), "--resume"},
@@ -64,6 +64,10 @@ TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) {
   EXPECT_EQ(testing::log_scores(scratch.path("killed")), testing::log_scores(scratch.path("whole")));
   EXPECT_EQ(read_all(scratch.path("killed") + newest), read_all(scratch.path("whole") + newest));
 }
+
+TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_config()); }
+
+TEST(KilledTraining, OfATokenizerEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_tokenizer()); }
 
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {

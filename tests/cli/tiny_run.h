@@ -17,6 +17,19 @@ inline std::string tiny_config() {
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 
+// Two players, a table that moves without gradients, batch norm: everything that a run has to carry over.
+inline std::string tiny_tokenizer() {
+  return "model:\n"
+         "  {name: vqgan, features: 4, multipliers: [1, 2], blocks: 1, attention: [], latent: 4, groups: 2, "
+         "perceptual: none,\n"
+         "   quantizer: {name: ema, size: 16, features: 4}, discriminator: {start: 5, features: 2, layers: 1}}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 4, frames: 2, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6,\n"
+         "   players: {discriminator: {lr: 2e-4, beta1: 0.5}}}\n"
+         "evaluate: {frames: 3, samples: 5, chunk: 2, batch: 2, strips: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm

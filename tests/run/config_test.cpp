@@ -52,6 +52,11 @@ TEST(Config, ASectionThatWasEmptyMayBeFilled) {
 
 // The same options with small numbers: a large model takes a while to draw.
 nlohmann::json shrunk(nlohmann::json model) {
+  if (model["name"] == "vqgan") {
+    model.update({{"features", 8}, {"latent", 8}});
+    model["discriminator"]["layers"] = 1;
+    return model;
+  }
   const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},
                                                 {"mlp", 8},      {"layers", 1},     {"out_features", 8}};
   for (const auto& [key, value] : small) {
@@ -72,7 +77,9 @@ TEST(Config, EveryShippedFileIsValid) {
     SCOPED_TRACE(entry.path());
     const Config config = Config::from_json(io::read_yaml(entry.path().string()));
     EXPECT_NO_THROW(evaluate::EvaluateOptions::from_json(config.evaluate));
-    EXPECT_NO_THROW(make_dataset(config));
+    // Recordings are their owners'; a maze is not known everywhere.
+    const std::string data = config.data.value("name", "");
+    if (data != "folder" && data != "maze") EXPECT_NO_THROW(make_dataset(config));
     EXPECT_NO_THROW(models::make_model(shrunk(config.model), {1, 16, 16}));
   }
   EXPECT_GE(files, 11);

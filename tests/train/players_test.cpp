@@ -133,6 +133,52 @@ TEST(Players, StartLateAndWithTheirOwnSchedule) {
   EXPECT_NEAR(learning_rate(o, 1000, 1000), 0, 1e-15);
 }
 
+// A model that says itself when its discriminator begins, and what of its loss a person should know.
+struct LatePair : testing::PairModel {
+  std::vector<models::Player> players() const override {
+    auto all = testing::PairModel::players();
+    all[1].start = 3;
+    return all;
+  }
+  models::LossOutput loss(const models::Clips& clips, const models::LossContext& context,
+                          const models::State& state = {}) override {
+    asked.emplace_back(context.player, context.step);
+    models::LossOutput out = testing::PairModel::loss(clips, context, state);
+    out.warning = "step " + std::to_string(context.step);
+    return out;
+  }
+  std::vector<std::pair<std::string, int64_t>> asked;
+};
+
+TEST(Players, BeginWhenTheModelSays) {
+  LatePair model;
+  Lines nobody;
+  Trainer trainer(model, std::make_shared<Noise>(), options({{"schedule", "constant"}}), 1, nobody);
+  trainer.prepare();
+  ASSERT_FALSE(model.asked.empty());
+  EXPECT_EQ(model.asked[0].second, 5) << "memory is that of the last step";
+  LatePair again;
+  const Lines found = train(again, options({{"schedule", "constant"}}));
+  EXPECT_FALSE(found.lines[2].contains("discriminator.loss"));
+  EXPECT_TRUE(found.lines[3].contains("discriminator.loss"));
+  int64_t first = 100;
+  for (size_t i = again.asked.size() - 9; i < again.asked.size(); ++i) {  // 6 turns of one, 3 of the other
+    if (again.asked[i].first == "discriminator") first = std::min(first, again.asked[i].second);
+  }
+  EXPECT_EQ(first, 3) << "no turn before";
+  LatePair later;
+  const Lines both = train(later, options({{"players", {{"discriminator", {{"start", 4}}}}}}));
+  EXPECT_FALSE(both.lines[3].contains("discriminator.loss")) << "the later of both";
+  EXPECT_TRUE(both.lines[4].contains("discriminator.loss"));
+}
+
+TEST(Players, WarningsComeThrough) {
+  LatePair model;
+  const auto values =
+      add_gradients(model, Noise().clip(data::Split::train, 0, 3), {.player = "generator", .step = 2}, 0);
+  EXPECT_EQ(values.warning, "step 2");
+}
+
 TEST(Players, AverageTheirWeights) {
   at::Tensor p = at::zeros({3});
   p.requires_grad_(true);

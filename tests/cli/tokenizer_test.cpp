@@ -1,0 +1,47 @@
+// A tokenizer as a user meets it: trained, scored, counted.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../base/scratch_folder.h"
+#include "program.h"
+#include "tiny_run.h"
+
+namespace convssm {
+namespace {
+
+TEST(TokenizerProgram, TrainsAndIsScored) {
+  const ScratchFolder scratch;
+  write_text(scratch.path("tokenizer.yaml"), tiny_tokenizer());
+  const std::string run_folder = scratch.path("run");
+  const Outcome trained = run("train " + scratch.path("tokenizer.yaml") + " --run " + run_folder);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_contains(trained.err, "vqgan, 6 x 6 of 16 codes (ema)");
+  EXPECT_TRUE(std::filesystem::exists(run_folder + "/samples/step-000012.png"));
+  const std::string log = read_all(run_folder + "/log.jsonl");
+  for (const char* part : {"\"l1\"", "\"codebook\"", "\"perplexity\"", "\"used\"", "\"gan\"", "\"weight\"",
+                           "\"discriminator.loss\"", "\"psnr_f01\""}) {
+    expect_contains(log, part);
+  }
+  const Outcome scored = run("evaluate " + run_folder);
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  expect_contains(scored.out, "codes: 6 x 6 per frame");
+  expect_contains(scored.out, "psnr_f01 +");
+  const auto metrics = nlohmann::json::parse(read_all(run_folder + "/metrics.json"));
+  EXPECT_EQ(metrics["protocol"]["task"], "reconstruct");
+  EXPECT_EQ(metrics["codes"]["count"], 5 * 3 * 36);
+  EXPECT_GT(metrics["codes"]["used"], 0);
+  EXPECT_TRUE(metrics["horizons"][0]["rows"][0].contains("psnr_f01"));
+  EXPECT_TRUE(std::filesystem::exists(run_folder + "/samples/evaluate-strip-1.png"));
+  expect_contains(read_all(run_folder + "/report.html"), "reconstruction");
+  const Outcome counted = run("models " + scratch.path("tokenizer.yaml"));
+  EXPECT_EQ(counted.code, 0) << counted.err;
+  expect_contains(counted.out, "vqgan");
+  const Outcome generated = run("generate " + run_folder + " --context a.npy --out b.npy");
+  EXPECT_EQ(generated.code, 2);
+  expect_contains(generated.err, "makes no forecasts");
+}
+
+}  // namespace
+}  // namespace convssm
