@@ -1,5 +1,6 @@
-// The walker of the terrain. A circle of 24 straight parts with a turn between them closes exactly, since opposite steps
-// cancel: that is the way of the protocol loop, and round the region of the protocol reasoning.
+// The landscape as a world: where a walker starts, and where it can go. A circle of 24 straight parts with a turn between
+// them closes exactly, since opposite steps cancel: that is the way of the protocol loop, and the way round the region of
+// the protocol reasoning.
 #include "convssm/worlds/terrain.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 namespace convssm::worlds {
 namespace {
 
-constexpr double kStep = 0.5, kMargin = 0.4;
+constexpr double kMargin = 0.4;
 constexpr int64_t kForward = static_cast<int64_t>(TerrainAction::forward);
 constexpr size_t kRoom = 600;  // blocks that can be reached from a start
 
@@ -27,13 +28,25 @@ uint64_t choose_key(uint64_t seed, std::string_view split, uint64_t index, uint6
 
 int64_t block(int64_t position) { return position >> 16; }  // rounds down, of negative numbers too
 
-// Over the edge of the landscape it goes on at the other side.
-int64_t wrapped(int64_t position) { return position & (Ground::side * unit - 1); }
-
-double distance(const Pose& a, const Pose& b) {
-  constexpr int64_t whole = Ground::side * unit;
-  const auto apart = [](int64_t d) { return cells(std::min(wrapped(d), whole - wrapped(d))); };
-  return std::hypot(apart(a.x - b.x), apart(a.y - b.y));
+// Whether enough blocks can be reached from here, by a breadth-first search.
+bool has_way_out(const Ground& ground, int64_t x, int64_t y) {
+  std::vector<std::pair<int64_t, int64_t>> queue = {{x, y}};
+  std::vector<bool> known(static_cast<size_t>(Ground::side * Ground::side));
+  const auto place = [](int64_t i, int64_t j) {
+    return static_cast<size_t>((j & (Ground::side - 1)) * Ground::side + (i & (Ground::side - 1)));
+  };
+  known[place(x, y)] = true;
+  for (size_t i = 0; i < queue.size() && queue.size() < kRoom; ++i) {
+    const auto [from_x, from_y] = queue[i];
+    for (const auto& [a, b] : {std::pair{1, 0}, {0, 1}, {-1, 0}, {0, -1}}) {
+      const int64_t to_x = from_x + a, to_y = from_y + b;
+      if (known[place(to_x, to_y)] || !ground.walkable(to_x, to_y)) continue;
+      if (std::abs(ground.at(to_x, to_y).height - ground.at(from_x, from_y).height) > 1) continue;
+      known[place(to_x, to_y)] = true;
+      queue.emplace_back(to_x, to_y);
+    }
+  }
+  return queue.size() >= kRoom;
 }
 
 // A full turn on the spot; a circle.
@@ -44,63 +57,6 @@ void append_circle(std::vector<int64_t>& plan, int64_t straight, int64_t turn) {
     plan.push_back(turn);
   }
 }
-
-// Straight on for a random while, then a random turn. Within `reach` of a centre, if it is positive.
-class Stroller : public PlannedPolicy {
- public:
-  Stroller(const Terrain& world, std::vector<int64_t> first, Pose centre, double reach, Stream random)
-      : world_(world), pose_(world.start()), first_(std::move(first)), centre_(centre), reach_(reach), random_(random) {
-    for (const int64_t action : first_) pose_ = world_.step(pose_, action);
-  }
-
- protected:
-  std::vector<int64_t> more() override {
-    if (!first_.empty()) return std::exchange(first_, {});
-    std::vector<int64_t> plan;
-    const auto steps = 4 + static_cast<int64_t>(random_.below(27));
-    for (int64_t i = 0; i < steps && add_step(plan); ++i) {
-    }
-    const int64_t turn = random_.uniform() < 0.5 ? 2 : 3;
-    const uint64_t turns = random_.uniform() < 0.15 ? 12 : 1 + random_.below(7);
-    for (uint64_t i = 0; i < turns; ++i) add(plan, turn);
-    for (int i = 0; i < headings && !can_step(); ++i) add(plan, turn);
-    plan.insert(plan.end(), random_.below(3), 0);
-    return plan;
-  }
-
- private:
-  void add(std::vector<int64_t>& plan, int64_t action) {
-    plan.push_back(action);
-    pose_ = world_.step(pose_, action);
-  }
-  bool can_step() const {
-    const Pose next = world_.step(pose_, kForward);
-    return next != pose_ && (reach_ <= 0 || distance(next, centre_) < std::max(reach_, distance(pose_, centre_)));
-  }
-  bool add_step(std::vector<int64_t>& plan) {
-    if (!can_step()) return false;
-    add(plan, kForward);
-    return true;
-  }
-
-  const Terrain& world_;
-  Pose pose_;
-  std::vector<int64_t> first_;
-  Pose centre_;
-  double reach_;
-  Stream random_;
-};
-
-class Circles : public PlannedPolicy {
- public:
-  explicit Circles(std::vector<int64_t> lap) : lap_(std::move(lap)) {}
-
- protected:
-  std::vector<int64_t> more() override { return lap_; }
-
- private:
-  std::vector<int64_t> lap_;
-};
 
 class Terrains : public Worlds {
  public:
@@ -164,42 +120,21 @@ Terrain::Terrain(const TerrainOptions& options, uint64_t seed, std::string_view 
 }
 
 bool Terrain::find_start(Stream random) {
-  const bool planned = options_.protocol == Protocol::loop || options_.protocol == Protocol::reasoning;
+  const bool explored = options_.protocol == Protocol::reasoning,
+             planned = explored || options_.protocol == Protocol::loop;
   for (int attempt = 0; attempt < 300; ++attempt) {
     const auto x = static_cast<int64_t>(random.below(Ground::side)),
                y = static_cast<int64_t>(random.below(Ground::side));
-    const Pose pose{x * unit + unit / 2, y * unit + unit / 2, static_cast<int>(random.below(headings))};
+    start_ = {x * unit + unit / 2, y * unit + unit / 2, static_cast<int>(random.below(headings))};
     const int64_t turn = random.uniform() < 0.5 ? 2 : 3;
     if (!ground_.walkable(x, y)) continue;
-    if (planned) {
-      const int64_t straight = std::max<int64_t>(1, straight_steps(options_) - attempt / 100);
-      if (!circle_is_free(pose, straight, turn)) continue;
-      if (options_.protocol == Protocol::reasoning) append_turn(first_plan_, turn);
-      append_circle(first_plan_, straight, turn);
-      if (options_.protocol == Protocol::reasoning) {
-        append_turn(first_plan_, turn);
-        first_plan_.resize(static_cast<size_t>(options_.second - 1), 0);
-      }
-      start_ = pose;
-      return true;
-    }
-    // Blocks that can be reached, a breadth-first search.
-    std::vector<std::pair<int64_t, int64_t>> queue = {{x, y}};
-    std::vector<bool> known(static_cast<size_t>(Ground::side * Ground::side));
-    const auto place = [](int64_t i, int64_t j) { return static_cast<size_t>(((j & 255) << 8) + (i & 255)); };
-    known[place(x, y)] = true;
-    for (size_t i = 0; i < queue.size() && queue.size() < kRoom; ++i) {
-      for (const auto& [a, b] : {std::pair{1, 0}, {0, 1}, {-1, 0}, {0, -1}}) {
-        const auto [from_x, from_y] = queue[i];
-        const int64_t to_x = from_x + a, to_y = from_y + b;
-        if (known[place(to_x, to_y)] || !ground_.walkable(to_x, to_y)) continue;
-        if (std::abs(ground_.at(to_x, to_y).height - ground_.at(from_x, from_y).height) > 1) continue;
-        known[place(to_x, to_y)] = true;
-        queue.emplace_back(to_x, to_y);
-      }
-    }
-    if (queue.size() < kRoom) continue;
-    start_ = pose;
+    if (!planned && has_way_out(ground_, x, y)) return true;
+    const int64_t straight = std::max<int64_t>(1, straight_steps(options_) - attempt / 100);
+    if (!planned || !circle_is_free(start_, straight, turn)) continue;
+    if (explored) append_turn(first_plan_, turn);
+    append_circle(first_plan_, straight, turn);
+    if (explored) append_turn(first_plan_, turn);
+    if (explored) first_plan_.resize(static_cast<size_t>(options_.second - 1), 0);
     return true;
   }
   return false;
@@ -221,9 +156,9 @@ Pose Terrain::step(const Pose& from, int64_t action) const {
   Pose to = from;
   if (action == 2 || action == 3) to.heading = wrap_heading(from.heading + (action == 2 ? -1 : 1));
   if (action != kForward) return to;
-  const Offset move = ahead(from.heading, kStep);
-  to.x = wrapped(from.x + move.x);
-  to.y = wrapped(from.y + move.y);
+  const Offset move = ahead(from.heading, stride);
+  to.x = wrap_position(from.x + move.x);
+  to.y = wrap_position(from.y + move.y);
   if (!has_room(to)) return from;
   const int rise = ground_.at(block(to.x), block(to.y)).height - ground_.at(block(from.x), block(from.y)).height;
   return std::abs(rise) > 1 ? from : to;
@@ -240,26 +175,6 @@ bool Terrain::has_room(const Pose& pose) const {
     }
   }
   return true;
-}
-
-std::unique_ptr<Policy> Terrain::policy() const {
-  const Stream random(key_, "walk");
-  if (options_.protocol == Protocol::loop) return std::make_unique<Circles>(first_plan_);
-  // The middle of the circle is as far to the side as its radius: half a step for each turn, all around.
-  Pose centre = start_;
-  double reach = 0;
-  if (options_.protocol == Protocol::reasoning) {
-    int64_t straight = 0;
-    while (first_plan_[static_cast<size_t>(headings + straight)] == kForward) ++straight;
-    const int side = first_plan_[0] == 2 ? -headings / 4 : headings / 4;
-    reach = static_cast<double>(straight) * kStep / (2 * sine(1) / (1 + cosine(1)));
-    const Offset in = ahead(start_.heading + side, reach);
-    centre = {wrapped(start_.x + in.x), wrapped(start_.y + in.y), 0};
-    reach *= 1.1;
-  }
-  auto walk = std::make_unique<Stroller>(*this, first_plan_, centre, reach, random);
-  if (options_.protocol != Protocol::retrieval) return walk;
-  return out_and_back(std::move(walk), options_.second, 2, {0, 1, 3, 2});
 }
 
 // Between the heights of the four nearest columns, of which none counts as more than a step away from the own one.

@@ -25,9 +25,12 @@ struct TerrainOptions : WorldOptions {
 // Forward is half a block, a turn 15 degrees. Water, trunks and steps of more than one block stop the walker.
 enum class TerrainAction : int64_t { none, forward, left, right };
 
+// Over the edge of the landscape it goes on at the other side.
+inline int64_t wrap_position(int64_t position) { return position & (Ground::side * unit - 1); }
+
 class Terrain : public World {
  public:
-  static constexpr double deepest = 64, horizon = 0.42;
+  static constexpr double deepest = 64, horizon = 0.42, stride = 0.5;
   static constexpr int64_t patch = 4;  // blocks: what counts as one surface for the sight
 
   Terrain(const TerrainOptions& options, uint64_t seed, std::string_view split, uint64_t index);
