@@ -65,5 +65,6 @@ void bench_peer(const Settings& settings, const Report& report);
 void bench_limit(const Settings& settings, const Report& report);
 void bench_cost(const Settings& settings, const Report& report);
 void bench_scaling(const Settings& settings, const Report& report);
+void bench_worlds(const Settings& settings, const Report& report);
 
 }  // namespace convssm::bench
