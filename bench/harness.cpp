@@ -80,6 +80,7 @@ const std::vector<Group>& all_groups() {
       {"conv", "3x3 convolutions by Winograd's algorithm against direct ones", bench_conv},
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
       {"peer", "training and generation of ConvS5 against the same model in PyTorch", bench_peer},
+      {"worlds", "frames a second of the worlds that render themselves", bench_worlds},
       {"limit", "ConvS5 models against their convolutions alone", bench_limit},
       {"cost", "the paper's cost table: every model at the paper's size, about 6 minutes", bench_cost, false},
       {"tokenizer", "encoding, decoding and training of the VQ-GAN against PyTorch", bench_tokenizer, false},

@@ -23,6 +23,7 @@ set(convssm_headers
     data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
     data/dataset.h data/folder.h data/frame_format.h data/inspect.h data/loader.h data/moving_mnist.h
     data/pixels.h data/recording.h data/write_clips.h
+    worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h

@@ -20,6 +20,7 @@ namespace {
 
 struct InspectOptions {
   std::string path, key, layout, png, json, config;
+  WorldLook look;
 };
 
 constexpr int64_t strip_frames = 16;
@@ -32,6 +33,15 @@ void write_config(const std::string& path, const std::string& config) {
 }
 
 void run(const InspectOptions& o) {
+  if (!o.look.world.empty()) {
+    WorldLook look = o.look;
+    look.png = o.png;
+    if (!o.path.empty()) look.settings.insert(look.settings.begin(), o.path);  // it has no path: a setting
+    return look_at_world(look);
+  }
+  if (o.path.empty()) fail(ErrorKind::usage, "[data inspect] a file or folder is required, or --world maze");
+  if (!o.look.settings.empty() || !o.look.gif.empty())
+    fail(ErrorKind::usage, "[data inspect] settings and --gif are for worlds; give --world maze or --world terrain");
   const data::Inspection found = data::inspect(o.path, o.key, o.layout);
   for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
@@ -56,16 +66,25 @@ void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command =
       data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
-  command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder")->required();
+  command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder");
+  command->add_option("settings", o->look.settings, "Options of a world and its seed, as key=value");
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
   command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");
   command->add_option("--json", o->json, "Write the findings to this file too")->type_name("FILE");
   command->add_option("--config", o->config, "Write a config to begin with to this file instead of the terminal")
       ->type_name("FILE");
+  command->add_option("--world", o->look.world, "Look at a clip of a world that renders itself: maze or terrain");
+  command->add_option("--gif", o->look.gif, "Of a world: a .gif or .mp4 of the clip beside its map")->type_name("FILE");
+  command->add_option("--clip", o->look.clip, "Of a world: which clip")->capture_default_str();
+  command->add_option("--split", o->look.split, "Of a world: train, valid or test")->capture_default_str();
+  command->add_option("--frames", o->look.frames, "Of a world: how many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->footer(
       "Examples:\n  convssm data inspect recordings --png frames.png\n"
-      "  convssm data inspect recordings --config own.yaml && convssm train own.yaml");
+      "  convssm data inspect recordings --config own.yaml && convssm train own.yaml\n"
+      "  convssm data inspect --world maze protocol=loop --gif maze.gif --png maze.png");
   command->callback([o] { run(*o); });
 }
 

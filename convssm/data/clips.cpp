@@ -14,11 +14,9 @@
 namespace convssm::data {
 namespace {
 
-constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {{"video", &Clips::video},
-                                                                    {"actions", &Clips::actions},
-                                                                    {"inputs", &Clips::inputs},
-                                                                    {"codes", &Clips::codes},
-                                                                    {"valid", &Clips::valid}};
+constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {
+    {"video", &Clips::video}, {"actions", &Clips::actions}, {"inputs", &Clips::inputs},
+    {"codes", &Clips::codes}, {"valid", &Clips::valid},     {"revisit", &Clips::revisit}};
 constexpr std::pair<const char*, at::Tensor ClipTiming::*> kTimes[] = {{"dt", &ClipTiming::dt},
                                                                        {"resets", &ClipTiming::resets}};
 
@@ -71,6 +69,16 @@ void check_actions(const char* operation, const at::Tensor& actions, int64_t B, 
                ops::shape_text(actions.sizes()));
 }
 
+void check_revisit(const char* operation, const at::Tensor& revisit, int64_t B, int64_t T) {
+  if (!revisit.defined()) return;
+  check_member(operation, "revisit", revisit, {B, T});
+  ops::require(operation, revisit.scalar_type() == at::kLong, "revisit must be int64, got {}",
+               ops::dtype_text(revisit));
+  if (!revisit.device().is_cpu()) return;  // elsewhere it would wait for the device
+  const bool earlier = revisit.ge(-1).all().item<bool>() && revisit.lt(at::arange(T, at::kLong)).all().item<bool>();
+  ops::require(operation, earlier, "each revisit must be the number of an earlier frame, or -1");
+}
+
 }  // namespace
 
 int64_t Clips::batch() const {
@@ -84,7 +92,9 @@ int64_t Clips::frames() const {
 }
 
 Clips frames_of(const Clips& clips, int64_t begin, int64_t end) {
-  return changed(clips, [&](const at::Tensor& x) { return x.slice(1, begin, end); });
+  Clips piece = changed(clips, [&](const at::Tensor& x) { return x.slice(1, begin, end); });
+  if (piece.revisit.defined() && begin > 0) piece.revisit = (piece.revisit - begin).clamp_min(-1);
+  return piece;
 }
 
 Clips rows_of(const Clips& clips, int64_t begin, int64_t end) {
@@ -159,6 +169,7 @@ void check_clips(const char* operation, const Clips& clips) {
   }
   check_like_video(operation, "inputs", clips.inputs, clips.video);
   check_like_video(operation, "valid", clips.valid, clips.video);
+  check_revisit(operation, clips.revisit, B, T);
   check_member(operation, "dt", clips.timing.dt, {B, T});
   check_member(operation, "resets", clips.timing.resets, {B, T});
   if (clips.timing.dt.defined() && clips.timing.dt.device().is_cpu()) {  // elsewhere it would wait for the device

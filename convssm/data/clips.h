@@ -22,14 +22,16 @@ struct Clips {
   at::Tensor inputs = {};   // [B,T,C,H,W]: goes in instead of the video, which stays what is to be predicted
   at::Tensor codes = {};    // [B,T,h,w] int64, of a tokenizer
   at::Tensor valid = {};    // [B,T,C,H,W] bool: pixels that were measured; the others hold a filler
+  at::Tensor revisit = {};  // [B,T] int64: the last earlier frame of the clip that showed the same place; -1: none did
   ClipTiming timing = {};
 
   int64_t batch() const;   // B, of the video or the codes; 0 if there is neither
   int64_t frames() const;  // T
 };
 
-Clips frames_of(const Clips& clips, int64_t begin, int64_t end);  // [begin,end) in time, views
-Clips rows_of(const Clips& clips, int64_t begin, int64_t end);    // [begin,end) of the batch, views
+// [begin,end) in time, views; but `revisit` counts from the first frame of the piece, and what was before it is -1.
+Clips frames_of(const Clips& clips, int64_t begin, int64_t end);
+Clips rows_of(const Clips& clips, int64_t begin, int64_t end);  // [begin,end) of the batch, views
 
 // One batch of several, all with the same members and step_rescale.
 Clips stack_rows(const std::vector<Clips>& batches);
@@ -48,7 +50,8 @@ Clips repeat_rows(const Clips& clips, int64_t times);
 // Actions of the same kind and shape, all masked.
 at::Tensor masked_like(const at::Tensor& actions);
 
-// Throws unless dt and resets are [B,T], intervals positive, valid like the video, actions [B,T] int64 or [B,T,A] float.
+// Throws unless dt, resets and revisit are [B,T], intervals positive, revisits of earlier frames, valid like the video,
+// actions [B,T] int64 or [B,T,A] float.
 void check_clips(const char* operation, const Clips& clips);
 
 }  // namespace convssm::data

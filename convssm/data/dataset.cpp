@@ -9,15 +9,18 @@
 #include "convssm/base/registry.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/moving_mnist.h"
+#include "convssm/data/world_clips.h"
 
 namespace convssm::data {
 namespace {
 
 std::vector<DatasetInfo> own_datasets() {
-  return {
+  std::vector<DatasetInfo> all = {
       {"moving-mnist", "digits that move and bounce, made on the fly", make_moving_mnist, finer_moving_mnist},
       {"folder", "recordings of your own: .npy, .npz, .gif and .mp4 files", make_folder},
   };
+  for (DatasetInfo& world : world_datasets()) all.push_back(std::move(world));
+  return all;
 }
 
 Registry<DatasetInfo>& registry() {

@@ -12,6 +12,7 @@
 
 #include "convssm/data/clips.h"
 #include "convssm/data/frame_format.h"
+#include "convssm/io/array.h"
 
 namespace convssm::data {
 
@@ -45,6 +46,9 @@ class Dataset {
 
   // `frames` frames of a clip from number `first` on; from 0 on they are those of clip(), but for training clips.
   virtual Clips part(Split split, uint64_t index, int64_t first, int64_t frames) const;
+
+  // What else a file of the clip holds beside frames, actions and revisits, one element for each frame; usually nothing.
+  virtual std::vector<io::NamedArray> extras(Split, uint64_t, int64_t) const { return {}; }
 
   virtual FrameFormat format() const = 0;
   virtual ActionFormat actions() const { return {}; }

@@ -12,13 +12,47 @@
 #include "convssm/base/random.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
+#include "convssm/io/array_file.h"
 
 namespace convssm::data {
 namespace {
 
+constexpr const char* revisit_key = "revisit";
+
+bool has_revisits(const RecordingInfo& info) {
+  if (info.kind != "array" || info.key.empty() || info.key == revisit_key) return false;
+  const auto names = io::array_names(info.path);
+  return std::ranges::find(names, revisit_key) != names.end();
+}
+
+// Of the same frames as the video, [1,T], counted from the first of them (data/clips.h).
+at::Tensor read_revisits(const RecordingInfo& info, int64_t row, int64_t first, int64_t frames) {
+  const io::ArrayFile file(info.path, revisit_key);
+  const bool several = file.info().shape == std::vector{info.clips, info.frames};
+  if (file.info().dtype != io::DType::i64 || !(several || file.info().shape == std::vector{info.frames})) {
+    fail(ErrorKind::data, "[folder] '{}': revisit must be i64 [{}] or [{}, {}], found {} {}", info.path, info.frames,
+         info.clips, info.frames, io::dtype_name(file.info().dtype), io::shape_text(file.info().shape));
+  }
+  const io::Array stored = file.read(static_cast<uint64_t>(row * info.frames + first), static_cast<uint64_t>(frames));
+  at::Tensor revisits = at::empty({1, frames}, at::kLong);
+  for (int64_t t = 0; t < frames; ++t) {
+    const int64_t earlier = stored.values<int64_t>()[static_cast<size_t>(t)];
+    if (earlier < -1 || earlier >= first + t) {
+      fail(ErrorKind::data, "[folder] '{}': revisit of frame {} must be an earlier frame or -1, found {}", info.path,
+           first + t, earlier);
+    }
+    revisits.data_ptr<int64_t>()[t] = std::max<int64_t>(earlier - first, -1);
+  }
+  return revisits;
+}
+
 class Folder : public Dataset {
  public:
-  Folder(const FolderOptions& options, uint64_t seed) : options_(options), seed_(seed), index_(index_folder(options)) {}
+  Folder(const FolderOptions& options, uint64_t seed)
+      : options_(options),
+        seed_(seed),
+        index_(index_folder(options)),
+        has_revisits_(has_revisits(index_.files[0]->info())) {}
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
     return part(split, index, start(split, index, ref(split, index).frames - frames), frames);
@@ -34,6 +68,7 @@ class Folder : public Dataset {
     Clips clip{.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat)};
     recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
+    if (has_revisits_) clip.revisit = read_revisits(info, ref.row, first, frames);
     return clip;
   }
 
@@ -103,6 +138,7 @@ class Folder : public Dataset {
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
+  bool has_revisits_;                         // of the first file, and so of all
   mutable std::unique_ptr<FileCheck> check_;  // once it was asked for
 };
 

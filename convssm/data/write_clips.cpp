@@ -4,11 +4,18 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
+#include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 #include "convssm/base/memory.h"
+#include "convssm/base/read_file.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
@@ -74,27 +81,82 @@ void remove_clips(const fs::path& folder) {
   for (const fs::path& path : old) fs::remove(path);
 }
 
-void write_folder(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
-  const fs::path folder = fs::path(o.out) / name(o.split);
-  if (fs::exists(folder) && !fs::is_empty(folder)) {
-    if (!o.force)
-      fail(ErrorKind::io, "[data] '{}' is not empty; choose another folder or use --force", folder.string());
-    remove_clips(folder);
+// Clips of a folder are all of one recipe.
+void keep_recipe(const WriteOptions& o, const fs::path& folder) {
+  const std::string path = (folder / ".recipe.json").string();
+  if (o.resume && fs::exists(folder) && !fs::is_empty(folder)) {
+    const auto found = try_read_file(path);
+    if (!found || *found != o.recipe) {
+      fail(ErrorKind::usage,
+           "[data] '{}' holds clips made in another way ({}), now it is {}; use the same options, or "
+           "--force to make them anew",
+           folder.string(), found ? *found : "no .recipe.json", o.recipe);
+    }
+    return;
   }
-  for (uint64_t i = 0; i < o.clips; ++i) {
-    const fs::path path = fs::path(o.out) / clip_name(o.split, i);
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
-    if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
-    const Clips clip = dataset.clip(o.split, i, o.frames);
-    std::vector<io::NamedArray> arrays{{key(dataset), to_bytes(clip.video[0])}};
-    if (clip.actions.defined()) arrays.push_back({"actions", io::to_array(clip.actions[0])});
-    io::write_npz(path.string(), arrays, o.compress);
-    progress(i + 1);
-  }
+  if (o.recipe.empty()) return;
+  make_folder(folder.string());
+  replace_file(path, o.recipe);
 }
 
-void write_file(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
+// Frames, actions, revisits and what else the dataset has, of one clip or of several.
+std::vector<io::NamedArray> arrays_of(const Dataset& dataset, const io::Array& video, const Clips& clips, bool one) {
+  std::vector<io::NamedArray> arrays{{key(dataset), video}};
+  const auto add = [&](const char* name, const at::Tensor& x) {
+    if (x.defined()) arrays.push_back({name, io::to_array(one ? x[0] : x)});
+  };
+  add("actions", clips.actions);
+  add("revisit", clips.revisit);
+  return arrays;
+}
+
+void write_clip(const Dataset& dataset, const WriteOptions& o, uint64_t index, const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
+  const Clips clip = dataset.clip(o.split, index, o.frames);
+  std::vector<io::NamedArray> arrays = arrays_of(dataset, to_bytes(clip.video[0]), clip, true);
+  for (io::NamedArray& extra : dataset.extras(o.split, index, o.frames)) arrays.push_back(std::move(extra));
+  io::write_npz(path.string(), arrays, o.compress);
+}
+
+uint64_t write_folder(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
+  const fs::path folder = fs::path(o.out) / name(o.split);
+  if (fs::exists(folder) && !fs::is_empty(folder) && !o.resume) {
+    if (!o.force)
+      fail(ErrorKind::io, "[data] '{}' is not empty; choose another folder or use --force, or --resume to go on",
+           folder.string());
+    remove_clips(folder);
+  }
+  keep_recipe(o, folder);
+  std::atomic<uint64_t> next = 0;
+  std::mutex mutex;
+  uint64_t done = 0;
+  std::exception_ptr failed;
+  const auto work = [&] {
+    try {
+      for (uint64_t i = next++; i < o.clips; i = next++) {
+        if (o.stop && o.stop()) return;
+        const fs::path path = fs::path(o.out) / clip_name(o.split, i);
+        if (!o.resume || !fs::exists(path)) write_clip(dataset, o, i, path);
+        const std::lock_guard lock(mutex);
+        progress(++done);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
+      next = o.clips;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < o.workers; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failed) std::rethrow_exception(failed);
+  return done;
+}
+
+uint64_t write_file(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
   if (fs::exists(o.out) && !o.force)
     fail(ErrorKind::io, "[data] '{}' exists; choose another name or use --force", o.out);
   const uint64_t each = clip_bytes(dataset, o), all_of_them = all_bytes(dataset, o), memory = available_memory();
@@ -105,25 +167,29 @@ void write_file(const Dataset& dataset, const WriteOptions& o, const std::functi
   const FrameFormat f = dataset.format();
   const auto count = static_cast<int64_t>(o.clips);
   io::Array all(io::DType::u8, {count, o.frames, f.height, f.width, f.depth()});
-  std::vector<at::Tensor> actions;
+  std::vector<Clips> others;  // all but the frames
   for (uint64_t i = 0; i < o.clips; ++i) {
-    const Clips clip = dataset.clip(o.split, i, o.frames);
+    Clips clip = dataset.clip(o.split, i, o.frames);
     std::ranges::copy(to_bytes(clip.video[0]).bytes(), all.bytes().subspan(i * each).begin());
-    if (clip.actions.defined()) actions.push_back(clip.actions);
+    clip.video = at::Tensor();
+    others.push_back(std::move(clip));
     progress(i + 1);
   }
-  if (o.out.ends_with(".npy")) return io::write_npy(o.out, all);
-  std::vector<io::NamedArray> arrays{{key(dataset), all}};
-  if (!actions.empty()) arrays.push_back({"actions", io::to_array(at::cat(actions))});
-  io::write_npz(o.out, arrays, o.compress);
+  if (o.out.ends_with(".npy")) {
+    io::write_npy(o.out, all);
+  } else {
+    io::write_npz(o.out, arrays_of(dataset, all, stack_rows(others), false), o.compress);
+  }
+  return o.clips;
 }
 
 }  // namespace
 
-void write_clips(const Dataset& dataset, const WriteOptions& options, const std::function<void(uint64_t)>& progress) {
+uint64_t write_clips(const Dataset& dataset, const WriteOptions& options,
+                     const std::function<void(uint64_t)>& progress) {
   check(dataset, options);
   check_space(options, all_bytes(dataset, options));
-  is_file(options.out) ? write_file(dataset, options, progress) : write_folder(dataset, options, progress);
+  return is_file(options.out) ? write_file(dataset, options, progress) : write_folder(dataset, options, progress);
 }
 
 std::string clip_name(Split split, uint64_t index) {

@@ -15,14 +15,20 @@ struct WriteOptions {
   Split split = Split::train;
   uint64_t clips = 0;
   int64_t frames = 0;
-  bool compress = false;  // .npz files
-  bool force = false;     // replace what is there
+  bool compress = false;            // .npz files
+  bool force = false;               // replace what is there
+  bool resume = false;              // of a folder: clips that are there stay, the others are added
+  int workers = 1;                  // threads that make the clips of a folder
+  std::function<bool()> stop = {};  // true: end after the clips that are in work
+  std::string recipe = {};  // what the clips are made of, kept beside them: a run that goes on must have the same
 };
 
 // OUT/train/00/clip-000000.npz, a thousand to a folder, or OUT itself. The key is `data`; with actions it is `video`,
-// and `actions` stand beside it. `progress` hears the number of clips done. Error(io) if something is there already or
-// the disk is too full; every file appears whole or not at all.
-void write_clips(const Dataset& dataset, const WriteOptions& options, const std::function<void(uint64_t)>& progress);
+// and `actions`, `revisit` and the dataset's extras stand beside it. `progress` hears the number of clips done. Returns
+// how many clips are there in the end. Error(io) if something is there already or the disk is too full; every file appears
+// whole or not at all.
+uint64_t write_clips(const Dataset& dataset, const WriteOptions& options,
+                     const std::function<void(uint64_t)>& progress);
 
 // Where clip `index` goes, relative to OUT.
 std::string clip_name(Split split, uint64_t index);

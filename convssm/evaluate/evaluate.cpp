@@ -10,6 +10,7 @@
 #include "convssm/base/error.h"
 #include "convssm/evaluate/fvd_scores.h"
 #include "convssm/evaluate/scores.h"
+#include "convssm/evaluate/seen.h"
 #include "convssm/evaluate/windows.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/rollout.h"
@@ -54,6 +55,7 @@ Frames repeated(const Frames& frame, const Frames& like) {
 struct Gathered {
   std::vector<Scores> scores;  // the model, then the forecasts without one
   std::optional<FvdScores> fvd;
+  std::vector<at::Tensor> seen;  // [B,N] of each batch: frames of places that the context showed; empty: nobody knows
 
   Gathered(const EvaluateOptions& o, const metrics::MetricSet& metrics, const std::string& name)
       : scores{{name, metrics}, {"copy last frame", metrics}, {"blank frame", metrics}} {
@@ -130,6 +132,7 @@ nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metr
       if (all.fvd) rows.back()["fvd_i3d"] = all.fvd->value(h, i);
     }
     horizons.push_back({{"frames", o.horizons[h]}, {"rows", rows}});
+    if (!all.seen.empty()) add_seen_rows(horizons.back(), all.scores, at::cat(all.seen), o.horizons[h]);
   }
   for (int64_t k = 1; k <= o.longest(); ++k) curves["frames"].push_back(k);
   for (const std::string& metric : all.scores[0].metrics()) {
@@ -174,6 +177,7 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
     const Frames last = as_frames(known.slice(1, K - 1), o.quantize);
     const std::vector<Frames> forecasts = {as_frames(future, o.quantize), repeated(last, truth), blank(truth)};
     all.add(metrics, truth, forecasts);
+    if (batch.revisit.defined()) all.seen.push_back(seen_in_context(batch.revisit, K));
     for (int64_t i = 0; i < count; ++i) {
       if (done < o.strips) {
         result.clips.truth.push_back(batch.video[i]);

@@ -36,7 +36,8 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}: the content of metrics.json
+  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}: the content of metrics.json; with clips
+                           // that know their revisits, a horizon also has "seen_before" and "never_seen" (seen.h)
   data::Comparison clips;  // those that are shown
 };
 

@@ -62,6 +62,17 @@ nlohmann::json Scores::row(int64_t frames, int64_t chunk) const {
   return row;
 }
 
+nlohmann::json Scores::row_of(int64_t frames, const at::Tensor& counted) const {
+  const at::Tensor these = counted.slice(1, 0, frames);
+  if (!these.any().item<bool>()) return nullptr;
+  nlohmann::json row = {{"name", name_}};
+  for (const auto& [metric, batches] : values_) {
+    const at::Tensor values = at::cat(batches).slice(1, 0, frames).to(at::kDouble);
+    row[metric] = {{"mean", values.masked_select(these).mean().item<double>()}};
+  }
+  return row;
+}
+
 std::vector<double> Scores::curve(const std::string& metric) const {
   return to_vector(at::cat(values_.at(metric)).mean(0));
 }

@@ -42,6 +42,9 @@ class Scores {
   // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames; of one chunk there is no "std".
   nlohmann::json row(int64_t frames, int64_t chunk) const;
 
+  // The same over those of them that `counted` [clips,N] bool marks, without "std"; null if it marks none.
+  nlohmann::json row_of(int64_t frames, const at::Tensor& counted) const;
+
   std::vector<double> curve(const std::string& metric) const;     // the mean over clips for every frame
   std::vector<double> per_clip(const std::string& metric) const;  // the mean over frames for every clip
 

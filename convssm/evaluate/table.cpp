@@ -17,16 +17,33 @@ std::string cell(const nlohmann::json& row, const metrics::MetricInfo& metric, b
   return spread && row[metric.name].contains("std") ? text("mean") + " ± " + text("std") : text("mean");
 }
 
+std::string rows_text(const nlohmann::json& rows, bool spread) {
+  std::string text;
+  for (const metrics::MetricInfo& metric : metrics::all_metrics()) {
+    if (!rows[0].contains(metric.name)) continue;
+    text += fmt::format("\n  {:<{}}", metric.name + (metric.better > 0 ? " +" : " -"), kNameWidth);
+    for (const auto& row : rows) text += fmt::format("{:<{}}", cell(row, metric, spread), kCellWidth);
+  }
+  return text;
+}
+
+// Of frames that show a place which the context showed, and of the others.
+std::string seen_text(const nlohmann::json& horizon) {
+  std::string text;
+  for (const auto& [key, title] : {std::pair{"seen_before", "seen before"}, {"never_seen", "never seen"}}) {
+    if (!horizon.contains(key) || horizon[key]["rows"].empty()) continue;
+    const auto& part = horizon[key];
+    text += fmt::format("\n {}: {:.0f}% of the frames", title, 100 * part["share"].get<double>());
+    text += rows_text(part["rows"], false);
+  }
+  return text;
+}
+
 std::string horizon_text(const nlohmann::json& horizon, bool ahead, bool spread) {
   const std::string title = fmt::format("{} frames{}", horizon["frames"].get<int64_t>(), ahead ? " ahead" : "");
   std::string text = fmt::format("\n{:<{}}", title, kNameWidth + 2);
   for (const auto& row : horizon["rows"]) text += fmt::format("{:<{}}", row["name"].get<std::string>(), kCellWidth);
-  for (const metrics::MetricInfo& metric : metrics::all_metrics()) {
-    if (!horizon["rows"][0].contains(metric.name)) continue;
-    text += fmt::format("\n  {:<{}}", metric.name + (metric.better > 0 ? " +" : " -"), kNameWidth);
-    for (const auto& row : horizon["rows"]) text += fmt::format("{:<{}}", cell(row, metric, spread), kCellWidth);
-  }
-  return text + "\n";
+  return text + rows_text(horizon["rows"], spread) + seen_text(horizon) + "\n";
 }
 
 // "pixels: ...; weights: squeezenet 5af43b96eefd8894, ...": what else the numbers depend on.

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 // Equal numbers know nothing of each other.
 const std::map<std::string, int> kLevels = {
-    {"base", 0},   {"io", 1},        {"ops", 2},     {"ssm", 3},     {"nn", 4},
-    {"cores", 5},  {"data", 6},      {"metrics", 7}, {"models", 8},  {"generate", 9},
-    {"train", 10}, {"evaluate", 10}, {"run", 11},    {"report", 12}, {"cli", 13},
+    {"base", 0},      {"io", 1},   {"ops", 2},     {"ssm", 3},    {"nn", 4},        {"cores", 5},
+    {"worlds", 6},    {"data", 7}, {"metrics", 8}, {"models", 9}, {"generate", 10}, {"train", 11},
+    {"evaluate", 11}, {"run", 12}, {"report", 13}, {"cli", 14},
 };
 
 struct Include {
@@ -56,10 +56,11 @@ bool is_libtorch(const std::string& path) {
   return starts_with(path, "torch/") || starts_with(path, "ATen/") || starts_with(path, "c10/");
 }
 
-// base/, io/ and report/ compile without libtorch, but for the bridge to tensors.
+// base/, io/, worlds/ and report/ compile without libtorch, but for the bridge to tensors.
 bool is_plain(const std::string& file) {
   const std::string level = level_of(file);
-  return level == "base" || level == "report" || (level == "io" && !starts_with(file, "convssm/io/tensor."));
+  return level == "base" || level == "worlds" || level == "report" ||
+         (level == "io" && !starts_with(file, "convssm/io/tensor."));
 }
 
 std::string problem_of_include(const std::string& file, const Include& include) {

@@ -85,6 +85,41 @@ TEST_F(CliData, WrongRequestsAreExplained) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("x")));
 }
 
+TEST_F(CliData, MakesWorldsAndGoesOnWhereItStopped) {
+  const std::string make =
+      "data make --world maze image_size=16 --frames 12 --clips 3 --test-clips 1 --workers 2 --out ";
+  const Outcome outcome = run(make + at("d"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const io::NpzFile file(folder.path("d/train/00/clip-000002.npz"));
+  EXPECT_EQ(file.names(), (std::vector<std::string>{"video", "actions", "revisit", "pose"}));
+  EXPECT_EQ(file.read("video").shape(), (Shape{12, 16, 16, 3}));
+  EXPECT_EQ(file.read("actions").shape(), (Shape{12}));
+  EXPECT_EQ(file.read("revisit").dtype(), io::DType::i64);
+  EXPECT_EQ(file.read("pose").shape(), (Shape{12, 3}));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("d/test/00/clip-000000.npz")));
+  const std::string kept = read_all(folder.path("d/train/00/clip-000001.npz"));
+  std::filesystem::remove(folder.path("d/train/00/clip-000001.npz"));
+  ASSERT_EQ(run(make + at("d") + " --resume").code, 0);
+  EXPECT_EQ(read_all(folder.path("d/train/00/clip-000001.npz")), kept) << "the clip that was missing";
+  const Outcome other = run("data make --world maze image_size=32 --frames 12 --clips 3 --resume --out " + at("d"));
+  EXPECT_EQ(other.code, 2);
+  expect_contains(other.err, "made in another way");
+  EXPECT_EQ(run("data make --world maze size=5 --clips 1").code, 2) << "no folder";
+  expect_contains(run("data make --world mase --clips 1 --out " + at("e")).err, "did you mean 'maze'?");
+}
+
+TEST_F(CliData, LooksAtAWorld) {
+  const Outcome outcome =
+      run("data inspect --world terrain image_size=16 --frames 10 --gif " + at("w.gif") + " --png " + at("w.png"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"4 actions: none, forward", "clip 0 of train, 10 frames", "seen before"})
+    expect_contains(outcome.out, part);
+  EXPECT_EQ(io::read_png(folder.path("w.png")).width, 8 * 64 + 7 * 2);
+  EXPECT_TRUE(std::filesystem::exists(folder.path("w.gif")));
+  EXPECT_EQ(run("data inspect").code, 2);
+  EXPECT_EQ(run("data inspect --world maze imagesize=3").code, 2);
+}
+
 TEST_F(CliData, InspectsAFolder) {
   ASSERT_EQ(run("data make " + at("d") + " image_size=32 digit_size=16 --clips 2 --frames 4").code, 0);
   ASSERT_EQ(run("data make " + at("d") + " image_size=32 digit_size=16 --clips 1 --frames 9 --split test").code, 0);

@@ -13,8 +13,8 @@ namespace {
 using convssm::testing::expect_error;
 using convssm::testing::randn;
 
-constexpr at::Tensor Clips::*kMembers[] = {&Clips::video, &Clips::actions, &Clips::inputs, &Clips::codes,
-                                           &Clips::valid};
+constexpr at::Tensor Clips::*kMembers[] = {&Clips::video, &Clips::actions, &Clips::inputs,
+                                           &Clips::codes, &Clips::valid,   &Clips::revisit};
 
 // B clips of T frames with everything that clips can have.
 Clips full(int64_t B, int64_t T, uint64_t seed = 1) {
@@ -24,6 +24,7 @@ Clips full(int64_t B, int64_t T, uint64_t seed = 1) {
   clips.inputs = randn({B, T, 2, 3, 4}, seed + 2).to(at::kFloat);
   clips.codes = (randn({B, T, 2, 2}, seed + 3) * 100).to(at::kLong);
   clips.valid = randn({B, T, 2, 3, 4}, seed + 4) > 0;
+  clips.revisit = at::arange(T, at::kLong).sub(2).clamp_min(-1).expand({B, T}).contiguous();
   clips.timing = {randn({B, T}, seed + 5).abs().to(at::kFloat) + 0.1f, randn({B, T}, seed + 6) > 1, 0.5};
   return clips;
 }
@@ -54,7 +55,7 @@ TEST(Clips, AreCutInTimeAndInTheBatch) {
   EXPECT_EQ(chunk.frames(), 3);
   EXPECT_EQ(rows.batch(), 2);
   for (const auto member : kMembers) {
-    EXPECT_TRUE((chunk.*member).equal((clips.*member).slice(1, 2, 5)));
+    EXPECT_TRUE(member == &Clips::revisit || (chunk.*member).equal((clips.*member).slice(1, 2, 5)));
     EXPECT_TRUE((rows.*member).equal((clips.*member).slice(0, 1, 3)));
   }
   EXPECT_TRUE(chunk.timing.dt.equal(clips.timing.dt.slice(1, 2, 5)));
@@ -63,6 +64,16 @@ TEST(Clips, AreCutInTimeAndInTheBatch) {
   EXPECT_TRUE(chunk.video.is_alias_of(clips.video)) << "a view";
   check_clips("test", chunk);
   check_clips("test", rows);
+}
+
+TEST(Clips, RevisitsOfAPieceCountFromItsFirstFrame) {
+  const auto numbers = [](std::vector<int64_t> values) { return at::tensor(values).unsqueeze(0); };
+  const Clips clips{.video = at::zeros({1, 6, 1, 2, 2}), .revisit = numbers({-1, -1, 0, 1, 2, 4})};
+  check_clips("test", clips);
+  EXPECT_TRUE(frames_of(clips, 2, 6).revisit.equal(numbers({-1, -1, 0, 2}))) << "what was before the piece is gone";
+  EXPECT_TRUE(frames_of(clips, 0, 3).revisit.equal(numbers({-1, -1, 0})));
+  EXPECT_TRUE(frames_of(frames_of(clips, 1, 6), 1, 5).revisit.equal(frames_of(clips, 2, 6).revisit));
+  check_clips("test", frames_of(clips, 3, 6));
 }
 
 TEST(Clips, RowsAreJoinedAgain) {
@@ -150,6 +161,10 @@ TEST(Clips, WhatDoesNotFitIsRefused) {
   refuse([](Clips& c) { c.inputs = at::zeros({2, 3, 1, 3, 4}); }, {"inputs"});
   refuse([](Clips& c) { c.valid = at::ones({2, 3}, at::kBool); }, {"valid"});
   refuse([](Clips& c) { c.video = at::Tensor(); }, {"inputs", "without a video"});
+  refuse([](Clips& c) { c.revisit = c.revisit.slice(1, 1); }, {"revisit"});
+  refuse([](Clips& c) { c.revisit = c.revisit.to(at::kInt); }, {"revisit must be int64"});
+  refuse([](Clips& c) { c.revisit[1][2] = 2; }, {"revisit", "an earlier frame"});
+  refuse([](Clips& c) { c.revisit[0][0] = -2; }, {"revisit", "an earlier frame"});
   refuse([](Clips& c) { c.timing.dt = at::ones({2, 2}); }, {"dt"});
   refuse([](Clips& c) { c.timing.dt[1][2] = 0; }, {"dt must be positive"});
   refuse([](Clips& c) { c.timing.dt[0][0] = NAN; }, {"dt must be positive"});

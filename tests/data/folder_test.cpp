@@ -44,6 +44,22 @@ TEST_F(FolderTest, ReadsEveryLayout) {
   }
 }
 
+TEST_F(FolderTest, ReadsRevisits) {
+  const at::Tensor back = at::tensor({-1L, -1L, 0L, 1L, 3L}), video = numbers({5, 4, 4, 3});
+  npz("a.npz", {{"video", video}, {"revisit", back}});
+  EXPECT_TRUE(open(all_train)->clip(Split::train, 0, 5).revisit.equal(back.unsqueeze(0)));
+  EXPECT_TRUE(open(all_train)->part(Split::train, 0, 2, 3).revisit.equal(at::tensor({-1L, -1L, 1L}).unsqueeze(0)));
+  const at::Tensor wrong = at::tensor({-1L, -1L, 2L, 1L, 3L});
+  npz("a.npz", {{"video", video}, {"revisit", wrong}});
+  convssm::testing::expect_error([&] { open(all_train)->clip(Split::train, 0, 5); },
+                                 {"a.npz", "revisit of frame 2", "found 2"});
+  npz("a.npz", {{"video", video}, {"revisit", back.slice(0, 1)}});
+  convssm::testing::expect_error([&] { open(all_train)->clip(Split::train, 0, 5); },
+                                 {"revisit must be i64 [5]", "[4]"});
+  npz("a.npz", {{"video", video}});
+  EXPECT_FALSE(open(all_train)->clip(Split::train, 0, 5).revisit.defined());
+}
+
 TEST_F(FolderTest, ReadsTheFilesOfTheReferenceGenerator) {
   const auto clips = numbers({4, 6, 8, 8, 1});  // one big file [n,T,H,W,1]
   npz("mnist.npz", {{"data", clips}});

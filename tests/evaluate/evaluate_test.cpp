@@ -76,6 +76,48 @@ TEST(Evaluate, CanBeStoppedAndSaysHowManyClipsItSaw) {
   EXPECT_EQ(result.metrics["protocol"]["samples"], 3);
 }
 
+// Clips whose first frames come back: a place is seen in the context, another one not.
+class Returning : public data::Dataset {
+ public:
+  data::Clips clip(data::Split, uint64_t index, int64_t frames) const override {
+    data::Clips clip{.video = testing::randn({1, frames, 1, 16, 16}, index).to(at::kFloat).clamp(-1, 1)};
+    clip.revisit = at::full({1, frames}, -1, at::kLong);
+    clip.revisit[0][5] = 1;  // in the context of 4
+    clip.revisit[0][7] = 4;  // among the generated ones, never seen
+    clip.revisit[0][8] = 5;  // back to 5, and from there to 1
+    return clip;
+  }
+  uint64_t size(data::Split) const override { return 5; }
+  int64_t longest(data::Split) const override { return 10; }
+  data::FrameFormat format() const override { return {1, 16, 16}; }
+  std::vector<std::string> summary() const override { return {}; }
+};
+
+TEST(Evaluate, ScoresPlacesSeenBeforeAndTheOthersApart) {
+  Fixture f;
+  const Returning dataset;
+  const Evaluation result = evaluate(*f.model, dataset, f.options, f.metrics, "ours");
+  double seen = 0, fresh = 0;  // of the copy of the last frame, over 6 frames
+  for (uint64_t i = 0; i < 5; ++i) {
+    const at::Tensor video = dataset.clip(data::Split::test, i, 10).video[0];
+    for (int64_t k = 0; k < 6; ++k) {
+      (k == 1 || k == 4 ? seen : fresh) += psnr(video[3], video[4 + k]) / (k == 1 || k == 4 ? 10 : 20);
+    }
+  }
+  const auto& horizon = result.metrics["horizons"][1];
+  EXPECT_NEAR(horizon["seen_before"]["share"].get<double>(), 2.0 / 6, 1e-9);
+  EXPECT_NEAR(horizon["never_seen"]["share"].get<double>(), 4.0 / 6, 1e-9);
+  EXPECT_EQ(horizon["seen_before"]["rows"][0]["name"], "ours");
+  EXPECT_NEAR(horizon["seen_before"]["rows"][1]["psnr_f01"]["mean"].get<double>(), seen, 0.02);
+  EXPECT_NEAR(horizon["never_seen"]["rows"][1]["psnr_f01"]["mean"].get<double>(), fresh, 0.02);
+  const std::string table = table_text(result.metrics);
+  EXPECT_NE(table.find("seen before: 33% of the frames"), std::string::npos) << table;
+  EXPECT_NE(table.find("never seen: 67% of the frames"), std::string::npos) << table;
+  const Evaluation plain = evaluate(*f.model, *f.dataset, f.options, f.metrics, "ours");
+  EXPECT_FALSE(plain.metrics["horizons"][0].contains("seen_before"));
+  EXPECT_EQ(table_text(plain.metrics).find("seen before"), std::string::npos);
+}
+
 TEST(Evaluate, WrongOptionsAreExplained) {
   const auto wrong = [](const nlohmann::json& json, const std::vector<std::string>& parts) {
     expect_error([&] { EvaluateOptions::from_json(json); }, parts);

@@ -1,0 +1,227 @@
+// A maze and its walker. The layout is drawn again until it falls into the split; all else is drawn once.
+#include "convssm/worlds/maze.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "convssm/base/error.h"
+#include "convssm/worlds/maze_plan.h"
+
+namespace convssm::worlds {
+namespace {
+
+constexpr double kStep = 0.125, kRadius = 0.5, kMargin = 0.2;
+constexpr uint64_t kMostTries = 2000;
+
+// Closes the walls round the first cells that can all be explored by `most` actions; which those are.
+std::vector<int64_t> close_region(MazeLayout& maze, int64_t most, Stream random) {
+  const auto start = static_cast<int64_t>(random.below(static_cast<uint64_t>(maze.cells())));
+  const std::vector<int64_t> steps = maze.distances(start);
+  std::vector<int64_t> near(static_cast<size_t>(maze.cells()));
+  std::iota(near.begin(), near.end(), 0);
+  std::ranges::stable_sort(near, {}, [&](int64_t cell) { return steps[static_cast<size_t>(cell)]; });
+  std::vector<int64_t> region = {start};
+  for (size_t count = 2; count <= near.size(); ++count) {
+    MazeSpot spot{start, 0};
+    if (static_cast<int64_t>(follow(maze, tour(maze, std::span(near).first(count)), spot).size()) > most) break;
+    region.push_back(near[count - 1]);
+  }
+  const auto inside = [&](int64_t cell) { return std::ranges::find(region, cell) != region.end(); };
+  for (int64_t cell = 0; cell < maze.cells(); ++cell) {
+    for (int d = 0; d < 4; ++d) {
+      if (maze.open(cell, d) && !(inside(cell) && inside(maze.neighbour(cell, d)))) maze.set_open(cell, d, false);
+    }
+  }
+  return region;
+}
+
+// To random cells of the region by the shortest way, after the actions of `first`.
+class Wanderer : public PlannedPolicy {
+ public:
+  Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first,
+           Stream random)
+      : maze_(maze), region_(std::move(region)), spot_(spot), first_(std::move(first)), random_(random) {}
+
+ protected:
+  std::vector<int64_t> more() override {
+    if (!first_.empty()) return std::exchange(first_, {});
+    const int64_t goal = region_[random_.below(region_.size())];
+    std::vector<int64_t> plan(goal == spot_.cell ? 1 : random_.below(3), 0);  // looks for a while
+    const std::vector<int64_t> walk = follow(maze_, maze_.path(spot_.cell, goal, random_), spot_);
+    plan.insert(plan.end(), walk.begin(), walk.end());
+    return plan;
+  }
+
+ private:
+  const MazeLayout maze_;
+  std::vector<int64_t> region_;
+  MazeSpot spot_;
+  std::vector<int64_t> first_;
+  Stream random_;
+};
+
+class Rounds : public PlannedPolicy {
+ public:
+  Rounds(std::vector<int64_t> lap, Stream random) : lap_(std::move(lap)), random_(random) {}
+
+ protected:
+  std::vector<int64_t> more() override {
+    std::vector<int64_t> plan = lap_;
+    plan.insert(plan.end(), random_.below(3), 0);
+    return plan;
+  }
+
+ private:
+  std::vector<int64_t> lap_;
+  Stream random_;
+};
+
+class Mazes : public Worlds {
+ public:
+  Mazes(const MazeOptions& options, uint64_t seed) : options_(options), seed_(seed) {}
+  std::shared_ptr<const World> at(std::string_view split, uint64_t index) const override {
+    return std::make_shared<Maze>(options_, seed_, split, index);
+  }
+  const View& view() const override { return options_.view; }
+  const std::vector<std::string>& actions() const override { return Maze::action_names(); }
+  std::vector<std::string> summary() const override {
+    return {fmt::format("mazes of {} x {} cells, seen at {} x {} pixels over {} degrees", options_.size, options_.size,
+                        options_.view.width, options_.view.height, options_.view.fov),
+            options_.protocol == Protocol::walk ? std::string("a walker goes to random cells by the shortest way")
+                                                : fmt::format("protocol {}: the second part starts at frame {}",
+                                                              name(options_.protocol), options_.second)};
+  }
+
+ private:
+  MazeOptions options_;
+  uint64_t seed_;
+};
+
+}  // namespace
+
+MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
+  MazeOptions o;
+  OptionReader read("maze", json);
+  o.read(read);
+  read("size", o.size);
+  read("loops", o.loops);
+  read.finish();
+  o.check("maze");
+  const auto require = [](bool good, const char* text, auto found) {
+    if (!good) fail(ErrorKind::usage, "[maze] {}, got {}", text, found);
+  };
+  require(o.size >= 3 && o.size <= 64, "size must be 3 to 64 cells", o.size);
+  require(o.loops >= 0 && o.loops <= 1, "loops must be 0 to 1", o.loops);
+  const bool planned = o.protocol == Protocol::loop || o.protocol == Protocol::reasoning;
+  require(!planned || o.second >= 64, "the protocols loop and reasoning need 64 frames or more before `second`",
+          o.second);
+  return o;
+}
+
+const std::vector<std::string>& Maze::action_names() {
+  static const std::vector<std::string> names = {"none",       "forward",          "turn left",
+                                                 "turn right", "forward and left", "forward and right"};
+  return names;
+}
+
+Maze::Maze(const MazeOptions& options, uint64_t seed, std::string_view split, uint64_t index)
+    : options_(options), random_(seed, fmt::format("maze: {}", split), index), layout_(options.size) {
+  const bool round = options_.protocol == Protocol::loop, explored = options_.protocol == Protocol::reasoning;
+  for (uint64_t attempt = 0;; ++attempt) {
+    if (attempt == kMostTries) {
+      fail(ErrorKind::usage,
+           "[maze] of {} mazes of size {} none had a loop of {} frames in the split {}; raise `second`", attempt,
+           options_.size, options_.second - 1, split);
+    }
+    const Stream random = random_.split("layout", attempt);
+    layout_ = random_maze(options_.size, options_.loops, round ? 1 : 0, random.split("walls"));
+    region_.resize(static_cast<size_t>(layout_.cells()));
+    std::iota(region_.begin(), region_.end(), 0);
+    if (explored) region_ = close_region(layout_, options_.second - 1 - 12, random.split("region"));
+    if (!in_split(layout_.key(), split)) continue;
+    if (!round) break;
+    region_ = find_loop(layout_, options_.second - 1, random.split("loop"));
+    if (!region_.empty()) break;
+  }
+  choose_start();
+  paint();
+}
+
+void Maze::choose_start() {
+  Stream random = random_.split("start");
+  MazeSpot spot{region_[0], static_cast<int>(random.below(4))};
+  if (options_.protocol == Protocol::loop) spot.direction = layout_.direction(region_[region_.size() - 2], region_[0]);
+  if (options_.protocol == Protocol::walk || options_.protocol == Protocol::retrieval) {
+    spot.cell = region_[random.below(region_.size())];
+  }
+  if (options_.protocol == Protocol::walk || options_.protocol == Protocol::retrieval) {
+    while (!layout_.open(spot.cell, spot.direction)) spot.direction = (spot.direction + 1) % 4;
+  }
+  start_cell_ = spot.cell;
+  start_heading_ = spot.direction * headings / 4;
+  if (options_.protocol == Protocol::loop) first_plan_ = follow(layout_, region_, spot);
+  if (options_.protocol == Protocol::reasoning) {
+    first_plan_ = follow(layout_, tour(layout_, region_), spot);
+    first_plan_.resize(static_cast<size_t>(options_.second - 1), 0);
+  }
+}
+
+Pose Maze::start() const {
+  const auto centre = [](int64_t cell) { return cell * unit + unit / 2; };
+  return {centre(start_cell_ % layout_.size()), centre(start_cell_ / layout_.size()), start_heading_};
+}
+
+Pose Maze::step(const Pose& from, int64_t action) const {
+  Offset move;
+  int turn = 0;
+  switch (static_cast<MazeAction>(action)) {
+    case MazeAction::none:
+      return from;
+    case MazeAction::forward:
+      move = ahead(from.heading, kStep);
+      break;
+    case MazeAction::left:
+    case MazeAction::right:
+      turn = static_cast<MazeAction>(action) == MazeAction::left ? -1 : 1;
+      break;
+    case MazeAction::forward_left:
+    case MazeAction::forward_right:
+      turn = static_cast<MazeAction>(action) == MazeAction::forward_left ? -1 : 1;
+      move = along_arc(from.heading, turn, kRadius);
+      break;
+  }
+  // One coordinate after the other: a wall of the cell stops it at a margin.
+  const auto margin = static_cast<int64_t>(kMargin * static_cast<double>(unit));
+  Pose to = from;
+  const auto stopped = [&](int64_t place, int low, int high) {
+    const int64_t cell = to.y / unit * layout_.size() + to.x / unit, along = low == 2 ? to.x / unit : to.y / unit;
+    if (!layout_.open(cell, low)) place = std::max(place, along * unit + margin);
+    if (!layout_.open(cell, high)) place = std::min(place, (along + 1) * unit - margin);
+    return place;
+  };
+  to.x = stopped(from.x + move.x, 2, 0);
+  to.y = stopped(from.y + move.y, 3, 1);
+  to.heading = wrap_heading(from.heading + turn);
+  return to;
+}
+
+std::unique_ptr<Policy> Maze::policy() const {
+  const Stream random = random_.split("walk");
+  MazeSpot spot{start_cell_, start_heading_ / (headings / 4)};
+  if (options_.protocol == Protocol::loop) return std::make_unique<Rounds>(first_plan_, random);
+  if (options_.protocol == Protocol::reasoning) follow(layout_, tour(layout_, region_), spot);
+  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, random);
+  if (options_.protocol != Protocol::retrieval) return walk;
+  return out_and_back(std::move(walk), options_.second, static_cast<int64_t>(MazeAction::left), {0, 1, 3, 2, 5, 4});
+}
+
+std::shared_ptr<const Worlds> make_mazes(const nlohmann::json& options, uint64_t seed) {
+  return std::make_shared<Mazes>(MazeOptions::from_json(options), seed);
+}
+
+}  // namespace convssm::worlds
