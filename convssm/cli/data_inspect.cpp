@@ -13,6 +13,7 @@
 #include "convssm/cli/data.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/png.h"
+#include "convssm/io/yaml.h"
 #include "convssm/run/first_config.h"
 
 namespace convssm::cli {
@@ -20,6 +21,7 @@ namespace {
 
 struct InspectOptions {
   std::string path, key, layout, png, json, config;
+  std::vector<std::string> overrides;  // options of the dataset
 };
 
 constexpr int64_t strip_frames = 16;
@@ -32,10 +34,15 @@ void write_config(const std::string& path, const std::string& config) {
 }
 
 void run(const InspectOptions& o) {
-  const data::Inspection found = data::inspect(o.path, o.key, o.layout);
+  nlohmann::json options{{"path", o.path}};
+  if (!o.key.empty()) options["key"] = o.key;
+  if (!o.layout.empty()) options["layout"] = o.layout;
+  for (const std::string& assignment : o.overrides) io::set_override(options, assignment);
+  const data::Inspection found = data::inspect(options);
   for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
-  const std::string config = found.problem.empty() ? run::first_config(found.yaml) : "";
+  const bool codes = !found.codes.none();  // a model of codes is chosen by its tokenizer
+  const std::string config = !found.problem.empty() ? "" : codes ? found.yaml : run::first_config(found.yaml);
   if (!o.json.empty()) {
     nlohmann::json json = data::inspection_json(found);
     json["config"] = config;
@@ -45,7 +52,10 @@ void run(const InspectOptions& o) {
   if (!o.config.empty()) {
     write_config(o.config, config);
   } else {
-    fmt::print("\n# A config to begin with (--config own.yaml writes it): convssm train own.yaml\n{}", config);
+    fmt::print("\n# {}\n{}",
+               codes ? "The section `data` of a config for a model of codes"
+                     : "A config to begin with (--config own.yaml writes it): convssm train own.yaml",
+               config);
   }
   if (!o.png.empty()) io::write_png(o.png, data::frame_strip(found, strip_frames));
 }
@@ -56,7 +66,9 @@ void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command =
       data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
-  command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder")->required();
+  command->add_option("path", o->path, "A .npy, .npz, .h5, .gif, .mp4, .png, .jpg or IDX file, or a folder")
+      ->required();
+  command->add_option("overrides", o->overrides, "Options of the dataset `folder`, as stride=2 size=64 on_error=skip");
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
   command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");
@@ -65,6 +77,7 @@ void add_data_inspect(CLI::App& data) {
       ->type_name("FILE");
   command->footer(
       "Examples:\n  convssm data inspect recordings --png frames.png\n"
+      "  convssm data inspect episodes actions_align=taken_at on_error=skip\n"
       "  convssm data inspect recordings --config own.yaml && convssm train own.yaml");
   command->callback([o] { run(*o); });
 }
