@@ -17,12 +17,12 @@ set(core_headers
 
 set(convssm_headers
     base/atomic_file.h base/file_ending.h base/file_memory.h
-    io/array.h io/array_file.h io/array_stream.h io/gif.h io/idx.h io/mp4.h io/npy.h io/npz.h io/png.h
+    io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/npy.h io/npz.h io/png.h
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
     io/video_writer.h io/yaml.h io/zip.h
-    data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
-    data/dataset.h data/folder.h data/frame_format.h data/inspect.h data/loader.h data/moving_mnist.h
-    data/pixels.h data/recording.h data/write_clips.h
+    data/actions.h data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
+    data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
+    data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h

@@ -243,10 +243,20 @@ def make_torch_file():
                 write(f"torch_file/{name}_{protocol}.pkl", archive.read("archive/data.pkl"))
 
 
+def make_csv():
+    write("csv/plain", b"1,2\n3,4\n")
+    write("csv/names", b'frame,"action"\r\n0,-3\r\n1,2.5e3\r\n')
+    write("csv/tabs", b"\xef\xbb\xbf# a remark\na\tb\n1\t+2\n\nnan\tinf\n")
+    write("csv/semicolons", b"1;2;3\n4;5;6")
+    write("csv/short_row", b"1,2\n3\n")
+    write("csv/one_column", b"action\n0\n1\n")
+
+
 make_npy()
 make_npz()
 make_safetensors()
 make_gif()
 make_yaml()
+make_csv()
 make_tf_bundle()
 make_torch_file()

@@ -13,6 +13,7 @@
 #include "convssm/cli/data.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/png.h"
+#include "convssm/io/yaml.h"
 #include "convssm/run/first_config.h"
 
 namespace convssm::cli {
@@ -21,6 +22,7 @@ namespace {
 struct InspectOptions {
   std::string path, key, layout, png, json, config;
   WorldLook look;
+  std::vector<std::string> settings;
 };
 
 constexpr int64_t strip_frames = 16;
@@ -36,16 +38,23 @@ void run(const InspectOptions& o) {
   if (!o.look.world.empty()) {
     WorldLook look = o.look;
     look.png = o.png;
+    look.settings = o.settings;
     if (!o.path.empty()) look.settings.insert(look.settings.begin(), o.path);  // it has no path: a setting
     return look_at_world(look);
   }
   if (o.path.empty()) fail(ErrorKind::usage, "[data inspect] a file or folder is required, or --world maze");
-  if (!o.look.settings.empty() || !o.look.gif.empty())
-    fail(ErrorKind::usage, "[data inspect] settings and --gif are for worlds; give --world maze or --world terrain");
-  const data::Inspection found = data::inspect(o.path, o.key, o.layout);
+  if (!o.look.gif.empty()) {
+    fail(ErrorKind::usage, "[data inspect] --gif is for worlds; give --world maze or --world terrain");
+  }
+  nlohmann::json options{{"path", o.path}};
+  if (!o.key.empty()) options["key"] = o.key;
+  if (!o.layout.empty()) options["layout"] = o.layout;
+  for (const std::string& assignment : o.settings) io::set_override(options, assignment);
+  const data::Inspection found = data::inspect(options);
   for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
-  const std::string config = found.problem.empty() ? run::first_config(found.yaml) : "";
+  const bool codes = !found.codes.none();  // a model of codes is chosen by its tokenizer
+  const std::string config = !found.problem.empty() ? "" : codes ? found.yaml : run::first_config(found.yaml);
   if (!o.json.empty()) {
     nlohmann::json json = data::inspection_json(found);
     json["config"] = config;
@@ -55,7 +64,10 @@ void run(const InspectOptions& o) {
   if (!o.config.empty()) {
     write_config(o.config, config);
   } else {
-    fmt::print("\n# A config to begin with (--config own.yaml writes it): convssm train own.yaml\n{}", config);
+    fmt::print("\n# {}\n{}",
+               codes ? "The section `data` of a config for a model of codes"
+                     : "A config to begin with (--config own.yaml writes it): convssm train own.yaml",
+               config);
   }
   if (!o.png.empty()) io::write_png(o.png, data::frame_strip(found, strip_frames));
 }
@@ -66,8 +78,9 @@ void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command =
       data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
-  command->add_option("path", o->path, "A .npy, .npz, .gif, .mp4, .png or IDX file, or a folder");
-  command->add_option("settings", o->look.settings, "Options of a world and its seed, as key=value");
+  command->add_option("path", o->path, "A .npy, .npz, .h5, .gif, .mp4, .png, .jpg or IDX file, or a folder");
+  command->add_option("settings", o->settings,
+                      "Options of the dataset `folder`, as stride=2 size=64 on_error=skip, or of a world and its seed");
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
   command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");
@@ -84,6 +97,7 @@ void add_data_inspect(CLI::App& data) {
   command->footer(
       "Examples:\n  convssm data inspect recordings --png frames.png\n"
       "  convssm data inspect recordings --config own.yaml && convssm train own.yaml\n"
+      "  convssm data inspect episodes actions_align=taken_at on_error=skip\n"
       "  convssm data inspect --world maze protocol=loop --gif maze.gif --png maze.png");
   command->callback([o] { run(*o); });
 }

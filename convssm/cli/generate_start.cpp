@@ -8,6 +8,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/data/actions.h"
+#include "convssm/data/folder.h"
 #include "convssm/generate/actions.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/state_file.h"
@@ -22,9 +23,11 @@ class StartReader {
  public:
   StartReader(const GenerateCommand& c, const run::LoadedModel& loaded)
       : c_(c), loaded_(loaded), forecaster_(models::forecaster_of(*loaded.model)), reading_(c.reading) {
-    const nlohmann::json dropout = trained_with("/train/action_dropout"), key = trained_with("/data/actions_key");
+    const nlohmann::json dropout = trained_with("/train/action_dropout");
+    const data::RecordingOptions trained = data::reading_of_section(trained_with("/data"));
     rules_ = {forecaster_.actions(), dropout.is_number() && dropout.get<double>() > 0};
-    if (reading_.actions_key.empty() && key.is_string()) reading_.actions_key = key.get<std::string>();
+    if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
+    reading_.action_reading = trained.action_reading, reading_.view = trained.view;
   }
 
   ForecastStart read() {

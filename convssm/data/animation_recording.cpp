@@ -1,9 +1,16 @@
-// These files are unpacked to be opened, because nothing less tells how many frames they have. For random access the
-// frames go to the cache, and are unpacked again when it had to drop them.
+// An .mp4 file is indexed by its packets, and windows of it are decoded from the key frame before them; if all videos of a
+// folder fit into the cache, they are decoded whole, once. Other files are unpacked to be opened, because nothing less
+// tells how many frames they have. For random access the frames go to the cache, and are unpacked again when it had to
+// drop them.
 #include "convssm/data/animation_recording.h"
 
+#include <optional>
+
 #include "convssm/base/error.h"
+#include "convssm/data/companion.h"
 #include "convssm/io/animation.h"
+#include "convssm/io/file_kind.h"
+#include "convssm/io/mp4.h"
 
 namespace convssm::data {
 namespace {
@@ -11,9 +18,9 @@ namespace {
 class Animation : public Recording {
  public:
   // No cache: the frames stay.
-  Animation(RecordingInfo about, const io::Array& unpacked, std::shared_ptr<ArrayCache> cache)
-      : Recording(std::move(about)), cache_(std::move(cache)) {
-    if (cache_) {
+  Animation(RecordingInfo about, const io::Array& unpacked, const std::shared_ptr<ArrayCache>& shared)
+      : Recording(std::move(about), shared) {
+    if (shared) {
       all_frames([&unpacked] { return unpacked; });
     } else {
       kept_ = unpacked;
@@ -21,8 +28,8 @@ class Animation : public Recording {
   }
 
  protected:
-  io::Array frames(int64_t first, int64_t count) override {
-    const io::Array all = cache_ ? all_frames([this] { return io::read_animation(info().path); }) : kept_;
+  io::Array frames(int64_t, int64_t first, int64_t count) override {
+    const io::Array all = kept_ ? *kept_ : all_frames([this] { return io::read_animation(info().path); });
     const size_t frame = info().frame_elements();
     if (all.byte_count() != static_cast<uint64_t>(info().frames) * frame) {
       fail(ErrorKind::data, "[recording] '{}' has changed since it was opened", info().path);
@@ -32,30 +39,67 @@ class Animation : public Recording {
 
  private:
   io::Array all_frames(const std::function<io::Array()>& load) {
-    return cache_->whole(info().path, "", static_cast<uint64_t>(info().frames) * info().frame_elements(), load);
+    return cache().whole(info().path, "", static_cast<uint64_t>(info().frames) * info().frame_elements(), load);
   }
 
-  std::shared_ptr<ArrayCache> cache_;
-  io::Array kept_;
+  std::optional<io::Array> kept_;
 };
 
-std::unique_ptr<Recording> open(const std::string& path, const RecordingOptions& o, const char* kind) {
-  const io::Array frames = io::read_animation(path);
-  const std::vector<int64_t>& shape = frames.shape();
-  RecordingInfo info{.path = path, .name = o.name.empty() ? path : o.name, .kind = kind, .always_bytes = true};
-  info.shape = shape, info.layout = {"THWC", "rows of pixels, as all animations and pictures"};
+class Mp4Recording : public Recording {
+ public:
+  Mp4Recording(RecordingInfo about, io::Mp4Index index, std::shared_ptr<ArrayCache> shared)
+      : Recording(std::move(about), std::move(shared)), index_(std::move(index)) {
+    if (info().reading.access == Access::random) cache().plan(bytes());
+  }
+
+ protected:
+  io::Array frames(int64_t, int64_t first, int64_t count) override {
+    if (info().reading.access == Access::in_order) {
+      if (!in_order_) in_order_.emplace(io::open_source(info().path), index_);
+      return in_order_->read(first, count);
+    }
+    if (!cache().all_fit()) return io::Mp4Frames(io::open_source(info().path), index_).read(first, count);
+    const io::Array all = cache().whole(info().path, "", bytes(), [this] {
+      return io::Mp4Frames(io::open_source(info().path), index_).read(0, index_.frames());
+    });
+    const size_t frame = info().frame_elements();
+    return io::chunk_of(all, static_cast<size_t>(first) * frame, static_cast<size_t>(count) * frame, info().path);
+  }
+
+ private:
+  uint64_t bytes() const { return static_cast<uint64_t>(info().frames) * info().frame_elements(); }
+
+  io::Mp4Index index_;
+  std::optional<io::Mp4Frames> in_order_;
+};
+
+void set_shape(RecordingInfo& info, std::vector<int64_t> shape) {
+  info.always_bytes = info.sequential = true;
+  info.layout = {"THWC", "rows of pixels, as all animations and pictures"};
   info.frames = shape[0], info.height = shape[1], info.width = shape[2], info.channels = shape[3];
+  info.shape = std::move(shape);
+}
+
+std::unique_ptr<Recording> open_whole(RecordingInfo info, const RecordingOptions& o, bool with_actions) {
+  const io::Array frames = io::read_animation(info.path);
+  set_shape(info, frames.shape());
+  if (with_actions) add_companion(info);
   return std::make_unique<Animation>(std::move(info), frames, o.access == Access::random ? o.cache : nullptr);
 }
 
 }  // namespace
 
 std::unique_ptr<Recording> open_animation(const std::string& path, const RecordingOptions& options) {
-  return open(path, options, "animation");
+  RecordingInfo info = begin_info(path, "animation", options);
+  auto index = io::reading_ending(path) == ".mp4" ? io::index_mp4(io::open_source(path)) : std::nullopt;
+  if (!index) return open_whole(std::move(info), options, true);
+  set_shape(info, {index->frames(), index->height, index->width, 3});
+  add_companion(info);
+  return std::make_unique<Mp4Recording>(std::move(info), std::move(*index), options.cache);
 }
 
 std::unique_ptr<Recording> open_picture(const std::string& path, const RecordingOptions& options) {
-  return open(path, options, "picture");
+  return open_whole(begin_info(path, "picture", options), options, false);
 }
 
 }  // namespace convssm::data

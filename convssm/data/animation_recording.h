@@ -1,5 +1,5 @@
-// Recordings that people look at: .gif and .mp4 files of one clip, and .png pictures, clips of one frame. Their values are
-// bytes, 1 or 3 channels, and they have no actions.
+// Recordings that people look at: .gif and .mp4 files of one clip, and pictures, clips of one frame. Their values are bytes,
+// 1 or 3 channels. Actions of an animation stand in a file beside it (companion.h).
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 // memory, so that the many clips of one file do not each unpack it again.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -27,6 +28,11 @@ class ArrayCache {
   io::Array whole(const std::string& path, const std::string& key, uint64_t bytes,
                   const std::function<io::Array()>& load);
 
+  // Whoever will ask for whole arrays says so; all_fit() is whether those that were announced fit at once. Where they do not,
+  // reading less than the whole again and again may be better.
+  void plan(uint64_t bytes) { planned_ += bytes; }
+  bool all_fit() const { return planned_ <= limit_; }
+
   uint64_t bytes() const;  // kept now; more than the limit only by the newest array
 
  private:
@@ -39,6 +45,7 @@ class ArrayCache {
   };
 
   uint64_t limit_;
+  std::atomic<uint64_t> planned_ = 0;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;                                                          // the most recently used first
   std::map<std::pair<std::string, std::string>, std::shared_future<void>> verified_;  // by path and key

@@ -71,6 +71,10 @@ at::Tensor ClipReader::next() {
 
 at::Tensor ClipReader::read_clip() {
   const RecordingInfo& info = recording_->info();
+  if (info.length(row_) != info.frames) {
+    fail(ErrorKind::data, "all clips must have one size: '{}' has clips of {} and of {} frames", info.path, info.frames,
+         info.length(row_));
+  }
   const at::Tensor clip = io::to_tensor(recording_->read(row_++, 0, info.frames));
   const bool is_u8 = info.dtype == io::DType::u8;
   if (bytes_ && is_u8) return clip;

@@ -32,6 +32,12 @@ struct ActionFormat {
   bool matter() const { return count > 1 || values > 0; }  // where there is one action only, it tells nothing
 };
 
+// The codes of a dataset that a tokenizer has encoded: h x w of them for each frame, 0 .. count-1; or none.
+struct CodeFormat {
+  int64_t count = 0, height = 0, width = 0;
+  bool none() const { return count == 0; }
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -50,8 +56,9 @@ class Dataset {
   // What else a file of the clip holds beside frames, actions and revisits, one element for each frame; usually nothing.
   virtual std::vector<io::NamedArray> extras(Split, uint64_t, int64_t) const { return {}; }
 
-  virtual FrameFormat format() const = 0;
+  virtual FrameFormat format() const = 0;  // of codes: one channel of h x w
   virtual ActionFormat actions() const { return {}; }
+  virtual CodeFormat codes() const { return {}; }  // if it has any, clips have codes instead of a video
 
   // Before a training: Error(data) for what it would refuse on the way, with its place. Of more data than can be read in
   // seconds this only starts, and clip() throws what is found. Before clip() is called from other threads.

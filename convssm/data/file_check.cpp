@@ -21,7 +21,7 @@ bool may_be_bad(const RecordingInfo& info, const PixelRanges& ranges) {
 }
 
 uint64_t bytes_of(const RecordingInfo& info) {
-  return static_cast<uint64_t>(info.clips * info.frames) * info.frame_elements() * io::dtype_size(info.dtype);
+  return static_cast<uint64_t>(info.all_frames()) * info.frame_elements() * io::dtype_size(info.dtype);
 }
 
 void look_for_bad_pixels(const RecordingInfo& info, const PixelRanges& ranges, const std::atomic<bool>& stop) {
@@ -37,12 +37,11 @@ void look_for_bad_pixels(const RecordingInfo& info, const PixelRanges& ranges, c
 
 void for_each_chunk(const RecordingInfo& info,
                     const std::function<bool(Recording&, int64_t clip, int64_t first, int64_t count)>& look) {
-  const auto recording = open_recording(
-      info.path, {.key = info.key, .layout = info.layout.letters, .access = Access::in_order, .actions = false});
+  const auto recording = reopen_in_order(info);
   const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
   for (int64_t clip = 0; clip < info.clips; ++clip) {
-    for (int64_t first = 0; first < info.frames; first += step) {
-      if (!look(*recording, clip, first, std::min(step, info.frames - first))) return;
+    for (int64_t first = 0; first < info.length(clip); first += step) {
+      if (!look(*recording, clip, first, std::min(step, info.length(clip) - first))) return;
     }
   }
 }

@@ -5,11 +5,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "convssm/base/error.h"
+#include "convssm/base/log.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/base/random.h"
+#include "convssm/data/codes.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
 #include "convssm/io/array_file.h"
@@ -20,7 +24,7 @@ namespace {
 constexpr const char* revisit_key = "revisit";
 
 bool has_revisits(const RecordingInfo& info) {
-  if (info.kind != "array" || info.key.empty() || info.key == revisit_key) return false;
+  if (info.kind != "array" || info.key.empty() || info.key == revisit_key || info.reading.view.stride > 1) return false;
   const auto names = io::array_names(info.path);
   return std::ranges::find(names, revisit_key) != names.end();
 }
@@ -55,7 +59,20 @@ class Folder : public Dataset {
         has_revisits_(has_revisits(index_.files[0]->info())) {}
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
-    return part(split, index, start(split, index, ref(split, index).frames - frames), frames);
+    const auto window = [&](uint64_t at) {
+      return part(split, at, start(split, at, ref(split, at).frames - frames), frames);
+    };
+    // What is reported is of all its clips; in training another one takes the place of one that cannot be read.
+    if (!options_.skip_errors || split != Split::train) return window(index);
+    for (uint64_t tries = 0; tries + 1 < size(split); ++tries) {
+      try {
+        return window(index + tries);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::io) throw;
+        warn_once(index_.files[ref(split, index + tries).file]->info().path, error.what());
+      }
+    }
+    return window(index + size(split) - 1);
   }
 
   Clips part(Split split, uint64_t index, int64_t from, int64_t frames) const override {
@@ -65,8 +82,13 @@ class Folder : public Dataset {
     const RecordingInfo& info = recording.info();
     check_length(ref, info, from, frames);
     const int64_t first = ref.first + from;
-    Clips clip{.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat)};
-    recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
+    Clips clip;
+    if (!index_.codes.none()) {
+      clip.codes = read_codes(recording, ref.row, first, frames, index_.codes.count).unsqueeze(0);
+    } else {
+      clip.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat);
+      recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
+    }
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
     if (has_revisits_) clip.revisit = read_revisits(info, ref.row, first, frames);
     return clip;
@@ -85,17 +107,21 @@ class Folder : public Dataset {
   FrameFormat format() const override {
     const RecordingInfo& info = index_.files[0]->info();
     FrameFormat format(info.channels, info.height, info.width);
+    if (!index_.codes.none())
+      return FrameFormat(1, info.height, info.width, 0, static_cast<double>(index_.codes.count - 1));
     format.channels = index_.ranges.channels;
     format.clamp = index_.ranges.clamp;
     return format;
   }
 
   ActionFormat actions() const override { return index_.actions; }
+  CodeFormat codes() const override { return index_.codes; }
 
   void check() const override {
     if (index_.looked_through || check_) return;
     std::vector<RecordingInfo> files;
     for (const auto& file : index_.files) files.push_back(file->info());
+    if (!index_.codes.none()) return check_codes(files, index_.codes.count);
     check_ = std::make_unique<FileCheck>(files, index_.ranges);
   }
 
@@ -106,7 +132,7 @@ class Folder : public Dataset {
     if (first == clips.end()) return "";
     const RecordingInfo& info = index_.files[first->file]->info();
     const auto count = std::ranges::count_if(clips, is_short);
-    const std::string part = first->frames < info.frames ? " for this split" : "";
+    const std::string part = first->frames < info.length(first->row) ? " for this split" : "";
     return fmt::format("'{}' clip {} has {} frames{}; {} of {} {} clips are too short{}", info.path, first->row,
                        first->frames, part, count, clips.size(), name(split),
                        part.empty() ? fmt::format(", data.min_frames={} leaves them out", frames) : "");
@@ -126,7 +152,7 @@ class Folder : public Dataset {
       fail(ErrorKind::usage, "[folder] frames must be positive, got {} from {} on", frames, from);
     if (frames <= ref.frames - from) return;
     fail(ErrorKind::data, "[folder] '{}' clip {} has {} frames{}, {} are asked for", info.path, ref.row, ref.frames,
-         ref.frames < info.frames ? " for this split" : "", from + frames);
+         ref.frames < info.length(ref.row) ? " for this split" : "", from + frames);
   }
 
   // The first frame of the window, of `spare` + 1 possible ones.
@@ -135,43 +161,88 @@ class Folder : public Dataset {
     return static_cast<int64_t>(Stream(seed_, "folder: window", index).below(static_cast<uint64_t>(spare) + 1));
   }
 
+  void warn_once(const std::string& path, const char* reason) const {
+    const std::lock_guard lock(mutex_);
+    if (warned_.insert(path).second) log_warning("data: another clip is trained on instead: {}", reason);
+  }
+
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
-  bool has_revisits_;                         // of the first file, and so of all
+  bool has_revisits_;  // of the first file, and so of all
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_;
   mutable std::unique_ptr<FileCheck> check_;  // once it was asked for
 };
 
-}  // namespace
-
-FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
-  FolderOptions o;
-  OptionReader read("folder", json);
-  read("path", o.path);
-  read("test_fraction", o.test_fraction);
-  read("valid_fraction", o.valid_fraction);
-  read("key", o.key);
-  read("actions_key", o.actions_key);
-  read("layout", o.layout);
-  read("low", o.low);
-  read("high", o.high);
-  read("channels", o.channels);
-  read("clamp", o.clamp);
-  read("min_frames", o.min_frames);
-  read("crop", [&o](const std::string& text) {
-    if (text != "random" && text != "start") fail(ErrorKind::usage, "[folder] crop is random or start, got '{}'", text);
-    o.random_crop = text == "random";
-  });
-  read.finish();
+void check(const FolderOptions& o) {
   if (o.path.empty()) fail(ErrorKind::usage, "[folder] set path to a folder or file of clips");
   if (!(o.test_fraction >= 0 && o.valid_fraction >= 0 && o.test_fraction + o.valid_fraction < 1)) {
     fail(ErrorKind::usage,
          "[folder] test_fraction and valid_fraction must be at least 0 and together less than 1, got {} and {}",
          o.test_fraction, o.valid_fraction);
   }
-  if (o.min_frames < 0) fail(ErrorKind::usage, "[folder] min_frames must be 0 or positive, got {}", o.min_frames);
-  check_layout(o.layout);
+  for (const auto& [name, value] :
+       {std::pair("min_frames", o.min_frames), {"action_count", o.action_count}, {"codebook_size", o.codebook_size}}) {
+    if (value < 0) fail(ErrorKind::usage, "[folder] {} must be 0 or positive, got {}", name, value);
+  }
+  if (o.reading.content == Content::codes && o.reading.view.changes_frames()) {
+    fail(ErrorKind::usage, "[folder] codes have no pixels: size and colour are for videos");
+  }
+  check_layout(o.reading.layout);
+}
+
+}  // namespace
+
+FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
+  FolderOptions o;
+  OptionReader read("folder", json);
+  const auto choice = [&read](const char* key, const char* no, const char* yes, bool& value) {
+    read(key, [&](const std::string& text) {
+      if (text != no && text != yes) fail(ErrorKind::usage, "[folder] {} is {} or {}, got '{}'", key, yes, no, text);
+      value = text == yes;
+    });
+  };
+  read("path", o.path);
+  read("test_fraction", o.test_fraction);
+  read("valid_fraction", o.valid_fraction);
+  read("key", o.reading.key);
+  read("layout", o.reading.layout);
+  read("actions_key", o.reading.actions_key);
+  read("actions", [&o](const std::string& text) {
+    if (text != "auto" && text != "required" && text != "ignore") {
+      fail(ErrorKind::usage, "[folder] actions is auto, required or ignore, got '{}'", text);
+    }
+    o.reading.actions = text != "ignore", o.reading.actions_required = text == "required";
+  });
+  o.reading.action_reading.read_options(read);
+  o.reading.view.read_options(read);
+  read("action_count", o.action_count);
+  choice("masked_actions", "fail", "allow", o.masked_actions);
+  read("content", [&o](const std::string& text) {
+    if (text != "video" && text != "codes")
+      fail(ErrorKind::usage, "[folder] content is video or codes, got '{}'", text);
+    o.reading.content = text == "codes" ? Content::codes : Content::video;
+  });
+  read("codebook_size", o.codebook_size);
+  read("low", o.low);
+  read("high", o.high);
+  read("channels", o.channels);
+  read("clamp", o.clamp);
+  read("min_frames", o.min_frames);
+  choice("crop", "start", "random", o.random_crop);
+  choice("on_error", "fail", "skip", o.skip_errors);
+  read.finish();
+  check(o);
   return o;
+}
+
+RecordingOptions reading_of_section(const nlohmann::json& section) {
+  if (!section.is_object() || section.value("name", nlohmann::json()) != "folder") return {};
+  nlohmann::json options = section;
+  options.erase("name");
+  options.erase("seed");  // of the section, whatever the dataset
+  return FolderOptions::from_json(options).reading;
 }
 
 std::shared_ptr<const Dataset> make_folder(const nlohmann::json& options, uint64_t seed) {

@@ -1,5 +1,5 @@
-// folder: recordings of your own, in files of any kind of recording_files.h (.npy, .npz, .gif, .mp4, ...), of one clip or
-// many each, found in sorted order below a folder.
+// folder: recordings of your own, in files of any kind of recording_files.h (.npy, .npz, .h5, .gif, .mp4, ...), of one clip or
+// many each, or in folders of frames, found in sorted order below a folder. Arrays of codes of a tokenizer are clips too.
 // Sub-folders train/, valid/ and test/ are the splits; what is missing of them is taken from the training clips, as
 // convssm/data/folder_split.h tells. valid/ or test/ without train/ is an error.
 // convssm/data/clip_layout.h tells how dimensions are told apart; summary() says what was found and why.
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convssm/data/dataset.h"
+#include "convssm/data/recording.h"
 
 namespace convssm::data {
 
@@ -18,9 +19,11 @@ struct FolderOptions {
   std::string path;             // a folder or a file
   double test_fraction = 0.1;   // of the clips, where there is no test/
   double valid_fraction = 0.1;  // and no valid/
-  std::string key;              // of the array in .npz files; "": `data`, `video`, or the only array of clips
-  std::string actions_key;      // of the actions in .npz files, which all must have; "": `actions`, if it is there
-  std::string layout;           // "": guessed; THW TCHW THWC NTHW NTCHW NTHWC
+  // How files are read: key, layout, actions, stride, size, ... A key of actions that is named here must be in all files.
+  RecordingOptions reading;
+  int64_t action_count = 0;    // whole numbers must be below it; 0: as many as are found
+  bool masked_actions = true;  // `masked_actions`: allow | fail, whether files may have negative or NaN ones
+  int64_t codebook_size = 0;   // of codes; 0: as the files say, or as many as are found
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.
   std::vector<double> low, high;
@@ -28,10 +31,14 @@ struct FolderOptions {
   bool clamp = false;                 // bring values outside to the nearer end instead of refusing them
   // `crop`: random | start, which window of longer clips training takes; the other splits take the start
   bool random_crop = true;
-  int64_t min_frames = 0;  // clips with fewer are left out
+  int64_t min_frames = 0;    // clips with fewer are left out
+  bool skip_errors = false;  // `on_error`: fail | skip, whether files that cannot be read are left out, with a warning
 
   static FolderOptions from_json(const nlohmann::json& json);
 };
+
+// How the section `data` of a config reads files, so that others are read alike; the defaults if it is of another dataset.
+RecordingOptions reading_of_section(const nlohmann::json& section);
 
 std::shared_ptr<const Dataset> make_folder(const nlohmann::json& options, uint64_t seed);
 

@@ -5,12 +5,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "convssm/base/error.h"
+#include "convssm/base/log.h"
+#include "convssm/base/progress.h"
 #include "convssm/base/random.h"
+#include "convssm/data/codes.h"
+#include "convssm/data/folder_actions.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
+#include "convssm/io/array_file.h"
 
 namespace convssm::data {
 namespace {
@@ -19,50 +25,93 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t cache_bytes = uint64_t{256} << 20;
 
-void check_actions_key(const RecordingInfo& info, const FolderOptions& o) {
-  if (o.actions_key.empty() || info.has_actions) return;
-  fail(ErrorKind::data, "[folder] '{}' has no array '{}', which data.actions_key names; it has {}", info.path,
-       o.actions_key,
-       info.like_actions.empty() ? "nothing that could be actions"
-                                 : fmt::format("'{}', which could be actions", info.like_actions[0]));
+// The first five of them.
+std::string some_of(const std::vector<std::string>& names) {
+  const size_t shown = std::min<size_t>(5, names.size());
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<int64_t>(shown), ", "),
+                     shown < names.size() ? ", ..." : "");
 }
 
-// Error(data) if no file is left.
-void note_short_files(FolderIndex& index, const std::string& folder, int64_t min_frames,
-                      const std::vector<std::string>& too_short, size_t files) {
+[[noreturn]] void fail_short(const std::string& folder, int64_t min_frames, const std::vector<std::string>& too_short) {
+  fail(ErrorKind::data, "[folder] no file of '{}' has min_frames = {} frames: {}", folder, min_frames,
+       some_of(too_short));
+}
+
+void note_short_files(FolderIndex& index, int64_t min_frames, const std::vector<std::string>& too_short, size_t files) {
   if (too_short.empty()) return;
-  const size_t shown = std::min<size_t>(5, too_short.size());
-  const std::string list = fmt::format("{}{}", fmt::join(too_short.begin(), too_short.begin() + shown, ", "),
-                                       shown < too_short.size() ? ", ..." : "");
-  if (too_short.size() == files) {
-    fail(ErrorKind::data, "[folder] no file of '{}' has min_frames = {} frames: {}", folder, min_frames, list);
-  }
   index.notes.push_back(fmt::format("{} of {} files have fewer than {} frames and are left out: {}", too_short.size(),
-                                    files, min_frames, list));
+                                    files, min_frames, some_of(too_short)));
+}
+
+// Shown from the third second on.
+class SlowProgress {
+ public:
+  explicit SlowProgress(size_t files) : progress_("reading the heads of files", static_cast<int64_t>(files)) {}
+  void next() {
+    ++done_;
+    if (std::chrono::steady_clock::now() - begin_ > std::chrono::seconds(2)) progress_.update(done_);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Progress progress_;
+  int64_t done_ = 0;
+};
+
+struct Skipped {
+  std::vector<std::string> names;
+  std::string reason;  // of the first
+};
+
+// Opens a file and reads its actions; null if it cannot be read and such files are left out.
+std::unique_ptr<Recording> open_file(const std::string& folder, const std::string& name, const FolderOptions& o,
+                                     const RecordingOptions& reading, ActionsSeen& seen, Skipped& skipped) {
+  try {
+    RecordingOptions own = reading;
+    own.name = name;
+    auto file = open_recording(recording_path(folder, name), own);
+    look_at_actions(*file, o, seen);
+    return file;
+  } catch (const Error& error) {
+    if (!o.skip_errors || error.kind() == ErrorKind::usage) throw;
+    if (skipped.names.empty()) skipped.reason = error.what();
+    skipped.names.push_back(name);
+    return nullptr;
+  }
+}
+
+void note_skipped(FolderIndex& index, const std::string& folder, const Skipped& skipped, size_t files) {
+  if (skipped.names.empty()) return;
+  const std::string text = skipped_text(skipped.names, skipped.reason, files);
+  if (skipped.names.size() == files) fail(ErrorKind::data, "[folder] '{}': {}", folder, text);
+  log_warning("data: {}", text);
+  index.notes.push_back(text);
 }
 
 // Opens all recordings below `folder` and adds their clips to `clips`.
-void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o,
-               const std::shared_ptr<ArrayCache>& cache, std::vector<ClipRef>& clips) {
+void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o, const RecordingOptions& reading,
+               ActionsSeen& seen, std::vector<ClipRef>& clips) {
   const FoundFiles found = find_recordings(folder, Kinds::one);
   if (found.names.empty()) fail_no_recordings(folder, found);
   std::vector<std::string> too_short;
+  Skipped skipped;
+  SlowProgress progress(found.names.size());
   for (const std::string& name : found.names) {
-    auto file =
-        open_recording(recording_path(folder, name),
-                       {.key = o.key, .layout = o.layout, .actions_key = o.actions_key, .name = name, .cache = cache});
-    check_actions_key(file->info(), o);
+    progress.next();
+    auto file = open_file(folder, name, o, reading, seen, skipped);
+    if (!file) continue;
     if (!index.files.empty()) check_fit(index.files[0]->info(), file->info());
-    if (file->info().frames < o.min_frames) {
-      too_short.push_back(fmt::format("'{}' ({})", name, file->info().frames));
-      continue;
+    const RecordingInfo& info = file->info();
+    const size_t before = clips.size();
+    for (int64_t row = 0; row < info.clips; ++row) {
+      if (info.length(row) >= o.min_frames) clips.push_back({index.files.size(), row, 0, info.length(row)});
     }
-    for (int64_t row = 0; row < file->info().clips; ++row) {
-      clips.push_back({index.files.size(), row, 0, file->info().frames});
-    }
-    index.files.push_back(std::move(file));
+    if (info.frames < o.min_frames) too_short.push_back(fmt::format("'{}' ({})", name, info.frames));
+    if (clips.size() > before) index.files.push_back(std::move(file));
   }
-  note_short_files(index, folder, o.min_frames, too_short, found.names.size());
+  note_skipped(index, folder, skipped, found.names.size());
+  if (clips.empty() && !too_short.empty()) fail_short(folder, o.min_frames, too_short);
+  note_short_files(index, o.min_frames, too_short, found.names.size());
   if (found.others > 0) index.notes.push_back(left_out_text(folder, found));
 }
 
@@ -75,51 +124,34 @@ std::string split_folder(const std::string& path, Split split) { return (fs::pat
 
 bool has_split(const std::string& path, Split split) { return fs::is_directory(split_folder(path, split)); }
 
-// Sub-folders are the splits where there is train/ and one of the others; what is missing is taken from the training clips.
-void find_clips(FolderIndex& index, const FolderOptions& o) {
+// What is missing of the splits is taken from the training clips.
+void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
   check_splits(o.path);
-  const auto folder = [&](Split split) { return split_folder(o.path, split); };
-  const auto there = [&](Split split) { return has_split(o.path, split); };
-  const auto cache = std::make_shared<ArrayCache>(cache_bytes);
+  const auto folders = split_folders(o.path);
+  const RecordingOptions reading = reading_of(o, folders);
   double test_fraction = o.test_fraction, valid_fraction = o.valid_fraction;
-  if (there(Split::train) && (there(Split::valid) || there(Split::test))) {
-    add_files(index, folder(Split::train), o, cache, index.clips.train);
-    if (there(Split::valid)) add_files(index, folder(Split::valid), o, cache, index.clips.valid), valid_fraction = 0;
-    if (there(Split::test)) add_files(index, folder(Split::test), o, cache, index.clips.test), test_fraction = 0;
-  } else {
-    add_files(index, o.path, o, cache, index.clips.train);
+  for (const auto& [split, folder] : folders) {
+    auto& clips = split == Split::train   ? index.clips.train
+                  : split == Split::valid ? index.clips.valid
+                                          : index.clips.test;
+    add_files(index, folder, o, reading, seen, clips);
+    if (split == Split::valid) valid_fraction = 0;
+    if (split == Split::test) test_fraction = 0;
   }
   const auto notes =
       split_clips(index.clips, test_fraction, valid_fraction, [&](const ClipRef& clip) { return lot(index, clip); });
   index.notes.insert(index.notes.end(), notes.begin(), notes.end());
 }
 
-void find_actions(FolderIndex& index) {
-  const RecordingInfo& first = index.files[0]->info();
-  if (!first.has_actions) {
-    if (!first.like_actions.empty()) {
-      index.notes.push_back(
-          fmt::format("no actions: there is no array 'actions'; if '{}' holds them, set data.actions_key={}",
-                      first.like_actions[0], first.like_actions[0]));
-    }
-    return;
-  }
-  index.actions.values = first.action_values;
-  if (first.action_values > 0) {
-    for (const auto& file : index.files) file->read_actions();  // an infinite one is an error
-    index.notes.push_back(fmt::format("actions of {} number{} each, action k leads to frame k", first.action_values,
-                                      first.action_values == 1 ? "" : "s"));
-    return;
-  }
-  for (const auto& file : index.files) {
-    index.actions.count = std::max(index.actions.count, file->read_actions().max().item<int64_t>() + 1);
-  }
-  index.notes.push_back(fmt::format("{} different actions, action k leads to frame k", index.actions.count));
+void find_code_format(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
+  std::string reason;
+  index.codes = find_codes(infos, o.codebook_size, reason);
+  index.looked_through = false;
+  index.notes.push_back(fmt::format("codes of {} x {} for each frame, {} different ones: {}", index.codes.height,
+                                    index.codes.width, index.codes.count, reason));
 }
 
-void find_ranges(FolderIndex& index, const FolderOptions& o) {
-  std::vector<RecordingInfo> infos;
-  for (const auto& file : index.files) infos.push_back(file->info());
+void find_ranges(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
   const FoundChannels found = find_channels(infos, o.low, o.high, o.channels);
   index.ranges = {found.channels, o.clamp};
   index.looked_through = o.low.empty();  // by type or by all values
@@ -159,12 +191,47 @@ void check_splits(const std::string& path) {
        path, fmt::join(found, " and "), found.size() == 1 ? "it" : "them");
 }
 
+std::vector<SplitFolder> split_folders(const std::string& path) {
+  if (!has_split(path, Split::train) || !(has_split(path, Split::valid) || has_split(path, Split::test))) {
+    return {{Split::train, path}};
+  }
+  std::vector<SplitFolder> folders;
+  for (const Split split : all_splits) {
+    if (has_split(path, split)) folders.push_back({split, split_folder(path, split)});
+  }
+  return folders;
+}
+
+std::string skipped_text(const std::vector<std::string>& names, const std::string& reason, size_t files) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
+  return fmt::format("{} of {} files cannot be read and are left out: {}; the first: {}", names.size(), files,
+                     some_of(quoted), reason);
+}
+
+RecordingOptions reading_of(const FolderOptions& o, const std::vector<SplitFolder>& folders) {
+  RecordingOptions reading = o.reading;
+  reading.cache = std::make_shared<ArrayCache>(cache_bytes);
+  reading.actions_required = reading.actions_required || !reading.actions_key.empty();
+  if (o.reading.content != Content::codes || !reading.key.empty()) return reading;
+  const FoundFiles found = find_recordings(folders[0].folder, Kinds::one);
+  if (found.names.empty()) return reading;
+  const std::string first = recording_path(folders[0].folder, found.names[0]);
+  if (!holds_arrays(first)) return reading;
+  const auto names = io::array_names(first);
+  if (std::ranges::find(names, "codes") != names.end()) reading.key = "codes";
+  return reading;
+}
+
 FolderIndex index_folder(const FolderOptions& options) {
   FolderIndex index;
-  find_clips(index, options);
+  ActionsSeen seen;
+  find_clips(index, options, seen);
   describe(index);
-  find_actions(index);
-  find_ranges(index, options);
+  std::vector<RecordingInfo> infos;
+  for (const auto& file : index.files) infos.push_back(file->info());
+  index.actions = describe_actions(infos, options, seen, index.notes);
+  are_codes(infos[0]) ? find_code_format(index, options, infos) : find_ranges(index, options, infos);
   return index;
 }
 

@@ -17,15 +17,29 @@ struct FolderIndex {
   SplitClips clips;
   PixelRanges ranges;
   ActionFormat actions;
+  CodeFormat codes;                // if there are any, ranges are not used
   bool looked_through = false;     // all pixels were read and are within the ranges
   std::vector<std::string> notes;  // what was found and how it is read
 };
+
+// "5 of 900 files cannot be read and are left out: 'a.npz', ...; the first: reason"
+std::string skipped_text(const std::vector<std::string>& names, const std::string& reason, size_t files);
 
 // Error(data) if there is valid/ or test/ below a folder without train/: pooled and split by lots, clips of test/ would be
 // trained on.
 void check_splits(const std::string& path);
 
-// Reads the heads of all files, and their pixels only if the range of values must be found. Error(data) if there are no
+// The folder of each split that has one, or the path itself for all of them.
+struct SplitFolder {
+  Split split;
+  std::string folder;
+};
+std::vector<SplitFolder> split_folders(const std::string& path);
+
+// How the files are read; codes are looked for before a video where they are wanted.
+RecordingOptions reading_of(const FolderOptions& options, const std::vector<SplitFolder>& folders);
+
+// Reads the heads of all files and their actions, and their pixels only if the range of values must be found. Error(data) if there are no
 // clips or they do not fit together.
 FolderIndex index_folder(const FolderOptions& options);
 

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/data/codes.h"
+#include "convssm/data/folder_actions.h"
 #include "convssm/data/folder_index.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/value_range.h"
@@ -79,11 +81,13 @@ std::string range_yaml(const Inspection& found) {
   }
 }
 
-std::string folder_yaml(const Inspection& found, const std::string& key, const std::string& layout) {
+std::string folder_yaml(const Inspection& found, const nlohmann::json& options) {
   std::string yaml = fmt::format("data:\n  name: folder\n  path: {}\n", yaml_text(found.path));
-  if (!key.empty()) yaml += fmt::format("  key: {}\n", yaml_text(key));
-  if (!layout.empty()) yaml += fmt::format("  layout: {}\n", layout);
-  return yaml + range_yaml(found);
+  for (const auto& [key, value] : options.items()) {
+    if (key != "path" && value != "") yaml += fmt::format("  {}: {}\n", key, value.dump());
+  }
+  const bool given = options.contains("low") || options.contains("high");
+  return given || !found.codes.none() ? yaml : yaml + range_yaml(found);
 }
 
 void list_arrays(Inspection& found, const std::string& path) {
@@ -92,34 +96,92 @@ void list_arrays(Inspection& found, const std::string& path) {
   }
 }
 
-void add_file(Inspection& found, const RecordingInfo& info) {
+// What is to be known of one file; nothing is added to the findings if it cannot be read.
+struct FileFindings {
+  RecordingInfo info;
+  std::vector<Extremes> values;
+};
+
+FileFindings look_at(const std::string& path, const FolderOptions& o, const RecordingOptions& reading,
+                     ActionsSeen& seen) {
+  const auto recording = open_recording(path, reading);
+  FileFindings found{recording->info(), {}};
+  found.values = recording_extremes(found.info);
+  look_at_actions(*recording, o, seen);
+  return found;
+}
+
+void add_file(Inspection& found, const FileFindings& file) {
+  const RecordingInfo& info = file.info;
   if (!found.files.empty()) check_fit(found.files[0], info);
   found.channels.resize(static_cast<size_t>(info.channels));
-  const auto values = recording_extremes(info);
   Extremes whole;
-  for (size_t c = 0; c < values.size(); ++c) {
-    found.channels[c].add(values[c]);
-    whole.add(values[c]);
+  for (size_t c = 0; c < file.values.size(); ++c) {
+    found.channels[c].add(file.values[c]);
+    whole.add(file.values[c]);
   }
   found.values.add(whole);
   if (found.problem.empty()) found.problem = not_finite_text(info, whole);
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
-  found.longest = std::max(found.longest, info.frames);
+  found.longest = std::max(found.longest, info.longest());
   found.files.push_back(info);
 }
 
-void inspect_files(Inspection& found, const std::string& key, const std::string& layout) {
-  const FoundFiles files = find_recordings(found.path, Kinds::one);
-  if (files.names.empty()) fail_no_recordings(found.path, files);
+// All files of a folder. The reason of the first that cannot be read goes to `reason`.
+void inspect_folder(Inspection& found, const std::string& folder, const FolderOptions& o,
+                    const RecordingOptions& reading, ActionsSeen& seen, std::string& reason) {
+  const FoundFiles files = find_recordings(folder, Kinds::one);
+  if (files.names.empty()) fail_no_recordings(folder, files);
   for (const std::string& name : files.names) {
-    const std::string path = recording_path(found.path, name);
-    if (holds_arrays(path) && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
-    const RecordingInfo info = open_recording(path, {.key = key, .layout = layout, .name = name})->info();
-    if (found.arrays.empty()) found.arrays.push_back(summary_of("", {info.dtype, info.shape}));
-    add_file(found, info);
+    const std::string path = recording_path(folder, name);
+    RecordingOptions own = reading;
+    own.name = name;
+    FileFindings file;
+    try {
+      if (holds_arrays(path) && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
+      file = look_at(path, o, own, seen);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::usage) throw;
+      if (found.broken.empty()) reason = error.what();
+      found.broken.push_back(path);
+      continue;
+    }
+    if (found.arrays.empty()) found.arrays.push_back(summary_of("", {file.info.dtype, file.info.shape}));
+    add_file(found, file);
   }
-  found.yaml = folder_yaml(found, key, layout);
+  if (files.others > 0) found.notes.push_back(left_out_text(folder, files));
+}
+
+void note_broken(Inspection& found, const std::string& reason, bool skip) {
+  if (found.broken.empty()) return;
+  const size_t all = found.broken.size() + found.files.size();
+  const std::string text = skipped_text(found.broken, reason, all);
+  if (skip && !found.files.empty()) {
+    found.notes.push_back(text);
+  } else {
+    found.problem = all == 1 ? reason
+                             : fmt::format("{} ({} of {} files cannot be read; on_error: skip leaves them out)", reason,
+                                           found.broken.size(), all);
+  }
+}
+
+void inspect_files(Inspection& found, const nlohmann::json& options) {
+  const FolderOptions o = FolderOptions::from_json(options);
+  const auto folders = split_folders(found.path);
+  const RecordingOptions reading = reading_of(o, folders);
+  ActionsSeen seen;
+  std::string reason;
+  for (const auto& [split, folder] : folders) {
+    const uint64_t before = found.clips;
+    inspect_folder(found, folder, o, reading, seen, reason);
+    if (folders.size() > 1) found.splits.emplace_back(name(split), found.clips - before);
+  }
+  note_broken(found, reason, o.skip_errors);
+  if (found.files.empty()) return;
+  describe_actions(found.files, o, seen, found.notes);
+  if (are_codes(found.files[0])) found.codes = find_codes(found.files, o.codebook_size, reason);
+  found.yaml = folder_yaml(found, options);
   check_splits(found.path);
 }
 
@@ -137,18 +199,25 @@ PixelRanges shown_ranges(const Inspection& found) {
 
 }  // namespace
 
-Inspection inspect(const std::string& path, const std::string& key, const std::string& layout) {
-  check_layout(layout);
-  if (!fs::exists(path)) fail(ErrorKind::io, "[data] there is no file or folder '{}'", path);
+Inspection inspect(const nlohmann::json& options) {
   Inspection found;
-  found.path = path;
+  found.path = options.value("path", "");
+  FolderOptions::from_json(options);
+  if (!fs::exists(found.path)) fail(ErrorKind::io, "[data] there is no file or folder '{}'", found.path);
   try {
-    may_be_idx(path) ? inspect_idx(found) : inspect_files(found, key, layout);
+    may_be_idx(found.path) ? inspect_idx(found) : inspect_files(found, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
     found.problem = error.what();
   }
   return found;
+}
+
+Inspection inspect(const std::string& path, const std::string& key, const std::string& layout) {
+  nlohmann::json options{{"path", path}};
+  if (!key.empty()) options["key"] = key;
+  if (!layout.empty()) options["layout"] = layout;
+  return inspect(options);
 }
 
 io::Image frame_strip(const Inspection& found, int64_t count) {
@@ -160,8 +229,7 @@ io::Image frame_strip(const Inspection& found, int64_t count) {
   io::Image image{width, H * zoom, channels,
                   std::vector<uint8_t>(static_cast<size_t>(width * H * zoom * channels), 128)};
   const PixelRanges ranges = shown_ranges(found);
-  const auto recording = open_recording(
-      file.path, {.key = file.key, .layout = file.layout.letters, .access = Access::in_order, .actions = false});
+  const auto recording = reopen_in_order(file);
   std::vector<float> pixels(file.frame_elements());
   for (int64_t i = 0; i < frames; ++i) {
     const int64_t frame = frames == 1 ? 0 : i * (file.frames - 1) / (frames - 1);

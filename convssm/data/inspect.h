@@ -3,8 +3,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "convssm/data/dataset.h"
 #include "convssm/data/pixels.h"
 #include "convssm/data/recording.h"
 #include "convssm/io/png.h"
@@ -17,17 +19,23 @@ struct ArraySummary {
 
 struct Inspection {
   std::string path;
-  std::vector<ArraySummary> arrays;  // of the first file
-  std::vector<RecordingInfo> files;  // those that could be read, up to the first that could not (`problem`)
+  std::vector<ArraySummary> arrays;                      // of the first file
+  std::vector<RecordingInfo> files;                      // those that could be read
+  std::vector<std::string> broken;                       // those that could not
+  std::vector<std::pair<std::string, uint64_t>> splits;  // clips of train/, valid/ and test/, if there are such folders
   uint64_t clips = 0;
   int64_t shortest = 0, longest = 0;  // frames
   Extremes values;                    // over all files
   std::vector<Extremes> channels;     // of each channel
+  CodeFormat codes;                   // if these are clips of codes
+  std::vector<std::string> notes;     // on actions, and on files that are left out
   std::string yaml;                   // the section `data:` that reads it
   std::string problem;                // why it cannot be read, or ""
 };
 
-// `key` and `layout` as the options of the dataset. Error(io) if there is no such path. An IDX file is recognized too.
+// With options of the dataset `folder`, the path among them. Error(io) if there is no such path, Error(usage) for wrong
+// options. An IDX file is recognized too.
+Inspection inspect(const nlohmann::json& options);
 Inspection inspect(const std::string& path, const std::string& key, const std::string& layout);
 
 std::vector<std::string> inspection_lines(const Inspection& found);

@@ -1,4 +1,5 @@
 // What an inspection found, for people and for programs.
+#include <filesystem>
 
 #include "convssm/base/error.h"
 #include "convssm/base/json.h"
@@ -24,6 +25,10 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
   lines.push_back(fmt::format("{:<10} {}: {}", "layout", first.layout.letters, first.layout.reason));
   lines.push_back(
       fmt::format("{:<10} {} of {} frames in {}", "clips", found.clips, frames, plural(found.files.size(), "file")));
+  std::string splits;
+  for (const auto& [split, clips] : found.splits)
+    splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", split, clips);
+  if (!splits.empty()) lines.push_back(fmt::format("{:<10} {}", "splits", splits));
   lines.push_back(fmt::format("{:<10} {}x{} (height x width), {}", "frames", first.height, first.width,
                               plural(static_cast<uint64_t>(first.channels), "channel")));
   const std::string actions =
@@ -32,7 +37,16 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
       : !first.like_actions.empty() ? fmt::format("none; if {} holds them, set actions_key: {}",
                                                   io::in_quotes(first.like_actions[0]), first.like_actions[0])
                                     : "none";
-  lines.push_back(fmt::format("{:<10} {}", "actions", actions));
+  const std::string from =
+      !first.has_actions || first.actions_path == first.path
+          ? ""
+          : "; beside the clips, as " + io::in_quotes(std::filesystem::path(first.actions_path).filename().string());
+  lines.push_back(fmt::format("{:<10} {}{}", "actions", actions, from));
+  if (!found.codes.none()) {
+    lines.push_back(fmt::format("{:<10} {} x {} for each frame, {} different ones", "codes", found.codes.height,
+                                found.codes.width, found.codes.count));
+  }
+  for (const std::string& note : found.notes) lines.push_back(fmt::format("{:<10} {}", "note", note));
 }
 
 }  // namespace
@@ -53,9 +67,10 @@ nlohmann::json inspection_json(const Inspection& found) {
   for (const ArraySummary& array : found.arrays) {
     arrays.push_back({{"name", array.name}, {"type", array.type}, {"shape", parse_json(array.shape, "shape")}});
   }
-  nlohmann::json json{{"path", found.path},        {"arrays", arrays},        {"low", found.values.low},
-                      {"high", found.values.high}, {"nan", found.values.nan}, {"infinite", found.values.infinite},
-                      {"yaml", found.yaml},        {"problem", found.problem}};
+  nlohmann::json json{{"path", found.path},        {"arrays", arrays},         {"low", found.values.low},
+                      {"high", found.values.high}, {"nan", found.values.nan},  {"infinite", found.values.infinite},
+                      {"yaml", found.yaml},        {"problem", found.problem}, {"broken", found.broken},
+                      {"notes", found.notes}};
   if (found.files.empty()) return json;
   const RecordingInfo& first = found.files[0];
   json.update({{"files", found.files.size()},
@@ -69,6 +84,7 @@ nlohmann::json inspection_json(const Inspection& found) {
                {"width", first.width},
                {"channels", first.channels},
                {"actions", first.has_actions},
+               {"codes", found.codes.count},
                {"action_values", first.action_values}});
   return json;
 }

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstring>
+#include <numeric>
 
 #include "convssm/base/error.h"
 #include "convssm/data/actions.h"
@@ -24,23 +25,24 @@ void channels_first(const std::byte* from, std::byte* to, int64_t frames, int64_
   }
 }
 
-std::string actions_text(const RecordingInfo& info) {
-  if (!info.has_actions) return "none";
-  return info.action_values == 0 ? "whole numbers" : fmt::format("{} numbers per frame", info.action_values);
-}
-
 }  // namespace
 
-int64_t Recording::place(int64_t clip, int64_t first, int64_t count) const {
-  if (clip >= 0 && clip < info_.clips && first >= 0 && count > 0 && count <= info_.frames - first) {
-    return clip * info_.frames + first;
-  }
+int64_t RecordingInfo::all_frames() const {
+  return lengths.empty() ? clips * frames : std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+}
+
+Recording::Recording(RecordingInfo info, std::shared_ptr<ArrayCache> cache)
+    : info_(std::move(info)), cache_(cache ? std::move(cache) : std::make_shared<ArrayCache>(0)) {}
+
+void Recording::check_place(int64_t clip, int64_t first, int64_t count) const {
+  if (clip >= 0 && clip < info_.clips && first >= 0 && count > 0 && count <= info_.length(clip) - first) return;
   fail(ErrorKind::usage, "[recording] '{}' has {} clips of {} frames, asked for {} from {} on of clip {}", info_.path,
-       info_.clips, info_.frames, count, first, clip);
+       info_.clips, info_.length(std::clamp<int64_t>(clip, 0, info_.clips - 1)), count, first, clip);
 }
 
 io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
-  const io::Array stored = frames(place(clip, first, count), count);
+  check_place(clip, first, count);
+  const io::Array stored = frames(clip, first, count);
   io::Array values(stored.dtype(), {count, info_.channels, info_.height, info_.width});
   const bool channels_last = info_.layout.letters.back() == 'C' && info_.channels > 1;
   if (channels_last) {
@@ -53,23 +55,39 @@ io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
 }
 
 void Recording::read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out) {
-  to_pixels(info_, clip, first, frames(place(clip, first, count), count), ranges, out);
+  check_place(clip, first, count);
+  to_pixels(info_, clip, first, frames(clip, first, count), ranges, out);
 }
 
 at::Tensor Recording::read_actions(int64_t clip, int64_t first, int64_t count) {
-  const int64_t from = place(clip, first, count);
-  return info_.has_actions ? action_tensor(actions(from, count), info_.action_values, {count}, info_.path)
-                           : at::Tensor();
+  check_place(clip, first, count);
+  return info_.has_actions ? actions(clip, first, count) : at::Tensor();
 }
 
-at::Tensor Recording::read_actions() {
-  if (!info_.has_actions) return {};
-  return action_tensor(actions(0, info_.clips * info_.frames), info_.action_values, {info_.clips, info_.frames},
-                       info_.path);
+at::Tensor Recording::actions(int64_t clip, int64_t first, int64_t count) {
+  return aligned_actions(cache(), action_place(clip), info_.stored_actions, first, count);
 }
 
-io::Array Recording::actions(int64_t, int64_t) {
-  fail(ErrorKind::usage, "[recording] '{}' is of a kind that has no actions", info_.path);
+ActionPlace Recording::action_place(int64_t clip) const {
+  return {info_.actions_path, info_.actions_key, clip * info_.stored_actions.rows};
+}
+
+RecordingInfo begin_info(const std::string& path, const char* kind, const RecordingOptions& options) {
+  RecordingInfo info{.path = path, .name = options.name.empty() ? path : options.name, .kind = kind};
+  info.reading = options;
+  info.reading.cache = nullptr;
+  return info;
+}
+
+std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info) {
+  RecordingOptions options = info.reading;
+  options.access = Access::in_order, options.actions = options.actions_required = false;
+  return open_recording(info.path, options);
+}
+
+std::string actions_text(const RecordingInfo& info) {
+  if (!info.has_actions) return "none";
+  return info.action_values == 0 ? "whole numbers" : fmt::format("{} numbers per frame", info.action_values);
 }
 
 std::string frame_text(const RecordingInfo& info) {
@@ -82,8 +100,10 @@ void check_fit(const RecordingInfo& first, const RecordingInfo& other) {
          frame_text(first), other.path, frame_text(other));
   }
   if (first.has_actions != other.has_actions || first.action_values != other.action_values) {
-    fail(ErrorKind::data, "[folder] either all files have actions or none, all of one kind: '{}' has {}, '{}' has {}",
-         first.path, actions_text(first), other.path, actions_text(other));
+    const bool one_hot = first.stored_actions.one_hot || other.stored_actions.one_hot;
+    fail(ErrorKind::data, "[folder] either all files have actions or none, all of one kind: '{}' has {}, '{}' has {}{}",
+         first.path, actions_text(first), other.path, actions_text(other),
+         one_hot ? "; actions_kind: values takes one-hot rows as numbers" : "");
   }
 }
 

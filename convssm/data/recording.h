@@ -1,4 +1,4 @@
-// A recording: one file of clips, whatever its kind. What it holds is known when it is open; frames and actions of its
+// A recording: one file of clips, or a folder of the frames of one, whatever its kind. What it holds is known when it is open; frames and actions of its
 // clips are read when they are asked for.
 //   auto recording = open_recording("samples.npz", {.key = "fake"});
 //   io::Array frames = recording->read(clip, first, count);   // [T,C,H,W]
@@ -7,35 +7,27 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "convssm/data/actions.h"
 #include "convssm/data/array_cache.h"
 #include "convssm/data/clip_layout.h"
+#include "convssm/data/frame_view.h"
 #include "convssm/io/array.h"
 
 namespace convssm::data {
 
 struct PixelRanges;
 
-struct RecordingInfo {
-  std::string path = {};
-  std::string name = {};  // relative to the folder that was searched
-  std::string kind = {};  // "array", "animation" or "picture", for people
-  std::string key = {};   // of the array in an .npz file, otherwise ""
-  io::DType dtype = io::DType::u8;
-  std::vector<int64_t> shape = {};                                     // as it is stored
-  ClipLayout layout = {};                                              // of the shape
-  int64_t clips = 1, frames = 0, channels = 1, height = 0, width = 0;  // `frames` of each clip
-  bool has_actions = false;
-  std::string actions_key = {};                // of their array
-  std::vector<std::string> like_actions = {};  // arrays that could be actions, if none are read
-  int64_t action_values = 0;                   // numbers of an action; 0: it is one whole number
-  bool always_bytes = false;  // of this kind of file: its values are 0 to 255, whatever the units of the data
-
-  uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
+// What arrays of clips are.
+enum class Content {
+  found,  // codes if the key is `codes`, otherwise frames
+  video,
+  codes  // of a tokenizer: Clips.codes instead of a video
 };
 
 enum class Access {
@@ -44,13 +36,44 @@ enum class Access {
 };
 
 struct RecordingOptions {
-  std::string key = {};     // of the array in an .npz file; "": `data`, then `video`, then the only array of clips
+  std::string key = {};  // of the array in an .npz or HDF5 file; "": `data`, `video`, ..., then the only array of clips
   std::string layout = {};  // of arrays; "": guessed
+  Content content = Content::found;
   Access access = Access::random;
   bool actions = true;                     // false: they do not matter, whatever they are
-  std::string actions_key = {};            // of their array in an .npz file, if it is there; "": `actions`
+  bool actions_required = false;           // Error(data) if there are none
+  std::string actions_key = {};            // of their array, if it is there; "": `actions`
+  ActionReading action_reading = {};       // what they are
+  FrameView view = {};                     // which frames, and of which size
   std::string name = {};                   // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
+};
+
+struct RecordingInfo {
+  std::string path = {};
+  std::string name = {};  // relative to the folder that was searched
+  std::string kind = {};  // "array", "animation", "picture", ..., for people
+  std::string key = {};   // of the array in an .npz or HDF5 file, otherwise ""
+  io::DType dtype = io::DType::u8;
+  std::vector<int64_t> shape = {};  // as it is stored; of the first of several arrays
+  ClipLayout layout = {};           // of what is read
+  int64_t clips = 1, frames = 0, channels = 1, height = 0,
+          width = 0;                  // `frames` of each clip, of the shortest if they differ
+  std::vector<int64_t> lengths = {};  // frames of each clip, if they differ
+  bool has_actions = false;
+  std::string actions_path = {};               // of the file that holds them
+  std::string actions_key = {};                // of their array
+  StoredActions stored_actions = {};           // how they are stored
+  std::vector<std::string> like_actions = {};  // arrays that could be actions, if none are read
+  int64_t action_values = 0;                   // numbers of an action; 0: it is one whole number
+  bool sequential = false;                     // a frame is decoded from those before it
+  bool always_bytes = false;      // of this kind of file: its values are 0 to 255, whatever the units of the data
+  RecordingOptions reading = {};  // that it was opened with, without the cache: to open it once more
+
+  uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
+  int64_t length(int64_t clip) const { return lengths.empty() ? frames : lengths[static_cast<size_t>(clip)]; }
+  int64_t longest() const { return lengths.empty() ? frames : *std::ranges::max_element(lengths); }
+  int64_t all_frames() const;  // of all clips
 };
 
 class Recording {
@@ -66,31 +89,45 @@ class Recording {
   // number or outside of its range.
   void read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out);
 
-  // The actions of the same frames, [T] int64 or [T,A] float32, or of all clips, [N,T] or [N,T,A]. Undefined if there
-  // are none.
+  // The actions that led to the same frames, [T] int64 or [T,A] float32. Undefined if there are none. Error(data) that
+  // names the file if one is infinite.
   at::Tensor read_actions(int64_t clip, int64_t first, int64_t count);
-  at::Tensor read_actions();
 
  protected:
-  explicit Recording(RecordingInfo info) : info_(std::move(info)) {}
+  // No cache: one that keeps nothing.
+  Recording(RecordingInfo info, std::shared_ptr<ArrayCache> cache);
 
-  // `count` frames from number `first` on, and their actions, in the order in which they lie in the file. Frames are
-  // counted through all clips.
-  virtual io::Array frames(int64_t first, int64_t count) = 0;
-  virtual io::Array actions(int64_t first, int64_t count);
+  // Frames of a clip, in the order of elements that info().layout says.
+  virtual io::Array frames(int64_t clip, int64_t first, int64_t count) = 0;
+
+  // By default those of the file that the info names, of which `action_place` says where those of the clip begin.
+  virtual at::Tensor actions(int64_t clip, int64_t first, int64_t count);
+  virtual ActionPlace action_place(int64_t clip) const;
+
+  ArrayCache& cache() const { return *cache_; }
 
  private:
-  int64_t place(int64_t clip, int64_t first, int64_t count) const;
+  void check_place(int64_t clip, int64_t first, int64_t count) const;
 
   RecordingInfo info_;
+  std::shared_ptr<ArrayCache> cache_;
 };
 
 // Error(io), Error(data) or FormatError that names the file if it cannot be opened, does not hold clips of real numbers,
 // or actions that fit them.
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options = {});
 
+// What every kind of recording says about itself first.
+RecordingInfo begin_info(const std::string& path, const char* kind, const RecordingOptions& options);
+
+// Opens the same once more, in order and without its actions.
+std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info);
+
 // "64x64 with 1 channel"
 std::string frame_text(const RecordingInfo& info);
+
+// "none", "whole numbers" or "3 numbers per frame"
+std::string actions_text(const RecordingInfo& info);
 
 // Throws Error(data) unless both have frames of one size, and actions of one kind or none.
 void check_fit(const RecordingInfo& first, const RecordingInfo& other);

@@ -1,16 +1,22 @@
 // The table of the kinds of recordings, and everything that asks it. A folder of arrays often holds animations and
-// pictures of them too, to look at: where one kind is wanted it is the first of the table that is there.
+// pictures of them too, to look at: where one kind is wanted it is the first of the table that is there. Pictures are then the
+// frames of clips, a folder each. Files of actions beside clips are no recordings (companion.h).
 #include "convssm/data/recording_files.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
 #include "convssm/data/animation_recording.h"
+#include "convssm/data/array_choice.h"
 #include "convssm/data/array_recording.h"
+#include "convssm/data/companion.h"
+#include "convssm/data/frame_folder.h"
+#include "convssm/data/viewed_recording.h"
 #include "convssm/io/file_kind.h"
 
 namespace convssm::data {
@@ -28,9 +34,9 @@ struct Kind {
 
 const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
-      {"array", {".npy", ".npz"}, true, false, open_array_recording},
+      {"array", {".npy", ".npz", ".h5", ".hdf5"}, true, false, open_array_recording},
       {"animation", {".gif", ".mp4"}, false, true, open_animation},
-      {"picture", {".png"}, false, true, open_picture},
+      {"picture", {".png", ".jpg", ".jpeg"}, false, true, open_picture},
   };
   return table;
 }
@@ -45,6 +51,18 @@ const Kind* kind_of_ending(const std::string& ending) {
 const Kind* named_kind(const std::string& path) { return kind_of_ending(file_ending(path)); }
 const Kind* found_kind(const std::string& path) { return kind_of_ending(io::reading_ending(path)); }
 
+// ": what to do", or nothing.
+std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
+
+std::unique_ptr<Recording> open_as_it_is(const std::string& path, const RecordingOptions& options) {
+  const io::FileKind found = io::file_kind(path);
+  if (found.name.empty() && fs::is_directory(path)) return open_frame_folder(path, options);
+  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
+  if (kind) return kind->open(path, options);
+  fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
+       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
+}
+
 // A file that is left out may be one that cannot even be read.
 io::FileKind kind_of_other(const std::string& path) {
   try {
@@ -53,9 +71,6 @@ io::FileKind kind_of_other(const std::string& path) {
     return {};
   }
 }
-
-// ": what to do", or nothing.
-std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
 
 // Files below a folder, hidden ones left out.
 std::vector<std::string> files_below(const std::string& folder) {
@@ -76,14 +91,24 @@ std::vector<std::string> files_below(const std::string& folder) {
   return names;
 }
 
+// The folder that a name lies in, "." for the one that was searched.
+std::string folder_of(const std::string& name) {
+  const std::string folder = fs::path(name).parent_path().generic_string();
+  return folder.empty() ? "." : folder;
+}
+
 }  // namespace
 
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
-  const io::FileKind found = io::file_kind(path);
-  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
-  if (kind) return kind->open(path, options);
-  fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
-       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
+  auto recording = open_as_it_is(path, options);
+  if (options.actions_required && !recording->info().has_actions) {
+    const RecordingInfo& info = recording->info();
+    fail(ErrorKind::data, "[folder] '{}' has no array '{}' of actions (data.actions_key); it has {}", path,
+         actions_key(options),
+         info.like_actions.empty() ? "nothing that could be actions"
+                                   : fmt::format("'{}', which could be actions", info.like_actions[0]));
+  }
+  return options.view.changes() ? view_recording(std::move(recording), options.view) : std::move(recording);
 }
 
 bool is_picture(const std::string& path) {
@@ -113,20 +138,30 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   if (!fs::exists(status)) fail(ErrorKind::io, "[folder] there is no file or folder '{}'", path);
   if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}};
   const std::vector<std::string> all = files_below(path);
-  const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
+  std::set<std::string> animations, picture_folders;
   for (const std::string& name : all) {
     const Kind* kind = named_kind(name);
+    if (kind && kind->open == open_animation) animations.insert(name);
+    if (kind && kind->open == open_picture) picture_folders.insert(folder_of(name));
+  }
+  const std::set<std::string> companions = companions_of(path, all, animations, picture_folders);
+  const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
+  for (const std::string& name : all) {
+    const Kind* kind = companions.contains(name) ? nullptr : named_kind(name);
     if (kind && (!wanted || kind < wanted)) wanted = kind;
   }
   FoundFiles found;
   for (const std::string& name : all) {
     const Kind* kind = named_kind(name);
+    if (companions.contains(name)) continue;
     if (kind && (kinds == Kinds::all || kind == wanted)) {
       found.names.push_back(name);
     } else if (found.others++ == 0) {
       found.other = name;
     }
   }
+  const bool frames = kinds == Kinds::one && wanted && wanted->open == open_picture;
+  if (frames) found.names.assign(picture_folders.begin(), picture_folders.end());
   return found;
 }
 
@@ -147,7 +182,7 @@ std::string left_out_text(const std::string& folder, const FoundFiles& found) {
 }
 
 std::string recording_path(const std::string& searched, const std::string& name) {
-  return fs::is_directory(searched) ? (fs::path(searched) / name).string() : searched;
+  return fs::is_directory(searched) && name != "." ? (fs::path(searched) / name).string() : searched;
 }
 
 }  // namespace convssm::data

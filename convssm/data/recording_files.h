@@ -19,21 +19,21 @@ bool is_picture(const std::string& path);
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 
-// ".npy, .npz, .gif, .mp4, .png"
+// ".npy, .npz, .h5, .hdf5, .gif, .mp4, .png, .jpg, .jpeg"
 std::string recording_endings();
 
 struct FoundFiles {
-  std::vector<std::string> names;  // relative to the folder, sorted
+  std::vector<std::string> names;  // relative to the folder, sorted; folders of frames too, "." for the folder itself
   uint64_t others = 0;             // files that are left out
   std::string other = {};          // the first of them
 };
 
 enum class Kinds {
-  one,  // of a folder with several kinds of recordings the first of: arrays, animations, pictures
-  all
+  one,  // of a folder with several kinds of recordings the first of: arrays, animations, folders of frames
+  all   // every file, a picture as a clip of one frame
 };
 
-// All recordings below a folder, or the file itself. Error(io) if there is no such path; hidden files are left out.
+// All recordings below a folder, or the file itself. Files of actions that belong to them are not listed. Error(io) if there is no such path; hidden files are left out.
 FoundFiles find_recordings(const std::string& path, Kinds kinds);
 
 // Throws Error(data): what the folder holds instead of recordings, and what to do.

@@ -45,6 +45,8 @@ void check(const Dataset& dataset, const WriteOptions& o) {
     fail(ErrorKind::usage, "[data] {} clips are asked for, the dataset has {} for {}", o.clips, dataset.size(o.split),
          name(o.split));
   }
+  if (!dataset.codes().none())
+    fail(ErrorKind::usage, "[data] the dataset has codes instead of a video; nothing is written");
   if (o.out.ends_with(".npy") && !dataset.actions().none()) {
     fail(ErrorKind::usage, "[data] a .npy file cannot hold the actions; write an .npz file or a folder");
   }

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 
@@ -64,30 +63,12 @@ data::PixelRanges ranges_of(const data::RecordingInfo& info, const data::FrameFo
 }
 
 data::RecordingOptions reading(const ContextOptions& o) {
-  return {.key = o.key, .layout = o.layout, .access = data::Access::in_order, .actions_key = o.actions_key};
-}
-
-// "frame2.png" before "frame10.png".
-bool by_numbers(const std::string& a, const std::string& b) {
-  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (digit(a[i]) && digit(b[j])) {
-      const size_t end_a = std::min(a.find_first_not_of("0123456789", i), a.size());
-      const size_t end_b = std::min(b.find_first_not_of("0123456789", j), b.size());
-      const size_t from_a = std::min(a.find_first_not_of('0', i), end_a),
-                   from_b = std::min(b.find_first_not_of('0', j), end_b);
-      const size_t digits_a = end_a - from_a, digits_b = end_b - from_b;
-      if (digits_a != digits_b) return digits_a < digits_b;
-      const int order = a.compare(from_a, digits_a, b, from_b, digits_b);
-      if (order != 0) return order < 0;
-      i = end_a, j = end_b;
-    } else {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-    }
-  }
-  return std::pair(a.size() - i, a) < std::pair(b.size() - j, b);
+  return {.key = o.key,
+          .layout = o.layout,
+          .access = data::Access::in_order,
+          .actions_key = o.actions_key,
+          .action_reading = o.action_reading,
+          .view = o.view};
 }
 
 class ContextReader {
@@ -124,7 +105,6 @@ class ContextReader {
   void read_folder() {
     const data::FoundFiles found = data::find_recordings(path_, data::Kinds::one);
     if (found.names.empty()) data::fail_no_recordings(path_, found);
-    if (data::is_picture(found.names[0])) return add_pictures(found.names);
     for (const std::string& name : found.names) add_clips(data::recording_path(path_, name));
   }
 
@@ -146,28 +126,6 @@ class ContextReader {
     return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : video;
   }
 
-  // The frames of one clip.
-  void add_pictures(std::vector<std::string> names) {
-    std::ranges::sort(names, by_numbers);
-    const auto folder = [](const std::string& name) { return std::filesystem::path(name).parent_path(); };
-    for (const std::string& name : names) {
-      if (folder(name) == folder(names[0])) continue;
-      fail(ErrorKind::data, "{} holds pictures in several folders ({} and {}), which are clips of their own; give one",
-           path_, names[0], name);
-    }
-    const Window window = window_of(path_, static_cast<int64_t>(names.size()), o_);
-    std::vector<at::Tensor> frames;
-    for (int64_t k = 0; k < window.count; ++k) {
-      const auto picture =
-          data::open_recording(data::recording_path(path_, names[static_cast<size_t>(window.first + k)]), reading(o_));
-      check_frames(picture->info(), format_);
-      frames.push_back(frames_of(*picture, 0, {0, 1}));
-    }
-    add_video(at::cat(frames));
-    seen_ = 1;
-    context_.layout = "THWC", letters_ = "a picture each";
-  }
-
   void add_clips(const std::string& path) {
     const auto recording = data::open_recording(path, reading(o_));
     const data::RecordingInfo& info = recording->info();
@@ -176,15 +134,15 @@ class ContextReader {
       data::check_fit(*first_, info);
     } else {
       first_ = info;
-      letters_ = info.layout.letters;
-      context_.layout = letters_[0] == 'N' ? letters_.substr(1) : letters_;
+      letters_ = info.kind == "frames" ? "a picture each" : info.layout.letters;
+      context_.layout = info.layout.letters[0] == 'N' ? info.layout.letters.substr(1) : info.layout.letters;
       context_.like_actions = info.like_actions;
     }
     for (int64_t i = 0; i < info.clips; ++i, ++seen_) {
       if (o_.clip >= 0 && seen_ != o_.clip) continue;
-      const Window window = window_of(path, info.frames, o_);
+      const Window window = window_of(path, info.length(i), o_);
       add_video(frames_of(*recording, i, window));
-      if (info.has_actions) actions_.push_back(recording->read_actions(i, window.first, info.frames - window.first));
+      if (info.has_actions) actions_.push_back(recording->read_actions(i, window.first, info.length(i) - window.first));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "convssm/data/dataset.h"
+#include "convssm/data/recording.h"
 
 namespace convssm::generate {
 
@@ -18,16 +19,19 @@ struct Context {
 };
 
 struct ContextOptions {
-  std::string key = {};          // of the array in an .npz file; empty: `data`, `video` or the only one
-  std::string actions_key = {};  // of its actions, if it is there; empty: `actions`
-  std::string layout = {};       // "THWC", ...; empty: guessed
-  int64_t first = 0;             // frame that the context begins with; below 0: counted from the end
-  int64_t frames = 0;            // so many from there on, or below 0 the last ones; 0: all
-  int64_t clip = -1;             // only this one of several; -1: all
+  std::string key = {};                     // of the array in an .npz file; empty: `data`, `video` or the only one
+  std::string actions_key = {};             // of its actions, if it is there; empty: `actions`
+  std::string layout = {};                  // "THWC", ...; empty: guessed
+  data::ActionReading action_reading = {};  // what its actions are
+  data::FrameView view = {};                // as the model's own data was looked at; frames are counted in it
+  int64_t first = 0;                        // frame that the context begins with; below 0: counted from the end
+  int64_t frames = 0;                       // so many from there on, or below 0 the last ones; 0: all
+  int64_t clip = -1;                        // only this one of several; -1: all
 };
 
-// .npy, .npz (one clip or several), .gif, .mp4 or .png, or a folder: its pictures are the frames of one clip, sorted by the
-// numbers in their names; other files are clips of their own. Error(data) if the frames are not those of the model.
+// .npy, .npz, .h5 (one clip or several), .gif, .mp4 or a picture, or a folder: the pictures of a folder are the frames of one
+// clip, sorted by the numbers in their names; other files are clips of their own. Error(data) if the frames are not those of
+// the model.
 Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options);
 
 }  // namespace convssm::generate

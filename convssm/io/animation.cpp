@@ -4,6 +4,7 @@
 #include "convssm/base/error.h"
 #include "convssm/io/file_kind.h"
 #include "convssm/io/gif.h"
+#include "convssm/io/jpeg.h"
 #include "convssm/io/mp4.h"
 #include "convssm/io/png.h"
 
@@ -13,11 +14,11 @@ Array read_animation(const std::string& path) {
   const std::string ending = reading_ending(path);
   if (ending == ".gif") return read_gif(path);
   if (ending == ".mp4") return read_mp4(path);
-  if (ending == ".png") {
-    const Image image = read_png(path);
+  if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") {
+    const Image image = ending == ".png" ? read_png(path) : read_jpeg(path);
     return make_array({1, image.height, image.width, image.channels}, image.pixels);
   }
-  fail(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png; got '{}'", path);
+  fail(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png, .jpg; got '{}'", path);
 }
 
 }  // namespace convssm::io

@@ -1,10 +1,14 @@
 // A chunk is read straight from its offset where the bytes lie there as they are: a .npy file, or a stored member of a
-// .npz file, in C order. Compressed or Fortran-ordered arrays have no such offset; they are read whole and then cut.
+// .npz file, in C order. Compressed or Fortran-ordered arrays have no such offset; they are read whole and then cut. libhdf5
+// finds the chunks of HDF5 files itself.
 #include "convssm/io/array_file.h"
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
+#include "convssm/base/error.h"
+#include "convssm/io/hdf5.h"
 #include "convssm/io/layout.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npy_header.h"
@@ -14,11 +18,18 @@
 namespace convssm::io {
 namespace {
 
-bool is_zip(const Source& source) {
-  std::array<std::byte, 2> magic;
-  if (source.size() < magic.size()) return false;
-  source.read(0, magic);
-  return magic[0] == std::byte{'P'} && magic[1] == std::byte{'K'};
+bool has_magic(const Source& source, uint64_t offset, std::string_view magic) {
+  std::array<std::byte, 8> found;
+  if (source.size() < offset + magic.size()) return false;
+  source.read(offset, std::span(found).first(magic.size()));
+  return std::ranges::equal(std::as_bytes(std::span(magic)), std::span(found).first(magic.size()));
+}
+
+bool is_zip(const Source& source) { return has_magic(source, 0, "PK"); }
+
+bool is_hdf5(const Source& source) {
+  constexpr std::string_view magic = "\x89HDF\r\n\x1a\n";
+  return has_magic(source, 0, magic) || has_magic(source, 512, magic);  // the second after a block of the user
 }
 
 const ZipMember& find_member(const ZipFile& zip, const std::string& name, const std::vector<std::string>& names) {
@@ -32,11 +43,17 @@ const ZipMember& find_member(const ZipFile& zip, const std::string& name, const 
 
 std::vector<std::string> array_names(const std::string& path) {
   const auto source = open_source(path);
+  if (is_hdf5(*source)) return hdf5_names(path);
   return is_zip(*source) ? NpzFile(source).names() : std::vector<std::string>{""};
 }
 
 ArrayFile::ArrayFile(const std::string& path, const std::string& name)
     : path_(path), name_(name), source_(open_source(path)) {
+  if (is_hdf5(*source_)) {
+    hdf5_ = std::make_shared<Hdf5Array>(path, name);
+    info_ = hdf5_->info();
+    return;
+  }
   bool stored = true;
   if (is_zip(*source_)) {
     const ZipFile zip(source_);
@@ -55,15 +72,21 @@ ArrayFile::ArrayFile(const std::string& path, const std::string& name)
 }
 
 std::unique_ptr<Reader> ArrayFile::open() const {
+  if (hdf5_) fail(ErrorKind::usage, "[ArrayFile] '{}' is an HDF5 file, which is not read from end to end", path_);
   if (!is_zip(*source_)) return make_reader(source_);
   const ZipFile zip(source_);
   return zip.open(find_member(zip, name_, {}));
 }
 
-Array ArrayFile::read() const { return read_npy(*open()); }
+Array ArrayFile::read() const {
+  if (!hdf5_) return read_npy(*open());
+  Array array = array_of_file(path_, info_.dtype, info_.shape);
+  std::ranges::copy(hdf5_->read(0, array.element_count()).bytes(), array.bytes().begin());
+  return array;
+}
 
 void ArrayFile::verify() const {
-  if (whole_only_ || !is_zip(*source_)) return;
+  if (hdf5_ || whole_only_ || !is_zip(*source_)) return;
   const std::unique_ptr<Reader> reader = open();
   std::vector<std::byte> block(1 << 20);
   while (reader->position() < reader->size()) {
@@ -78,6 +101,7 @@ Array ArrayFile::read(uint64_t first, uint64_t count) const {
   if (first > all || count > all - first) {
     fail(ErrorKind::usage, "[ArrayFile] '{}' has {} elements, asked for {} from {} on", path_, all, count, first);
   }
+  if (hdf5_) return hdf5_->read(first, count);
   if (whole_only_) return chunk_of(read(), first, count, path_);
   Array array = array_of_file(path_, info_.dtype, {static_cast<int64_t>(count)});
   source_->read(data_offset_ + first * dtype_size(info_.dtype), array.bytes());

@@ -1,4 +1,4 @@
-// One array of a .npy or .npz file, of which any chunk can be read: recordings can be larger than the memory.
+// One array of a .npy, .npz or HDF5 file, of which any chunk can be read: recordings can be larger than the memory.
 //   ArrayFile clips("clips.npz", "data");   Array some = clips.read(first, count);
 #pragma once
 
@@ -11,12 +11,14 @@
 
 namespace convssm::io {
 
+class Hdf5Array;
+
 // The arrays of the file: "" alone for a .npy file. Told by the first bytes, not by the name.
 std::vector<std::string> array_names(const std::string& path);
 
 class ArrayFile {
  public:
-  // `name` is the array of an .npz file, "" for a .npy file. Error(data) that names the nearest if there is no such
+  // `name` is the array of an .npz or HDF5 file, "" for a .npy file. Error(data) that names the nearest if there is no such
   // array; Error(io) and FormatError as for read_npy.
   ArrayFile(const std::string& path, const std::string& name);
 
@@ -27,7 +29,7 @@ class ArrayFile {
 
   Array read() const;  // with the checksum verified where there is one
 
-  // The .npy file itself, from its header on.
+  // The .npy file itself, from its header on. Error(usage) for an HDF5 file.
   std::unique_ptr<Reader> open() const;
 
   // Reads an array that chunks are read of to its end, block by block, and compares its checksum where there is one: a
@@ -40,6 +42,7 @@ class ArrayFile {
  private:
   std::string path_, name_;
   std::shared_ptr<const Source> source_;
+  std::shared_ptr<const Hdf5Array> hdf5_;  // null: another format
   ArrayInfo info_;
   bool whole_only_ = false, big_endian_ = false;
   uint64_t data_offset_ = 0;  // of the first element in the file, unless whole_only_

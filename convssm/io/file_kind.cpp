@@ -31,8 +31,6 @@ struct Magic {
 
 constexpr const char* video_advice = "convert it: ffmpeg -i '{}' -vf scale=64:64 clip.mp4";
 constexpr const char* picture_advice = "convert it to .png, or a sequence to a video: ffmpeg -i %04d.jpg clip.mp4";
-constexpr const char* hdf_advice =
-    "save its array as .npy, in Python: np.save('clips.npy', h5py.File('{}')['NAME'][:])";
 constexpr const char* netcdf_advice =
     "save its array as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}')['NAME'].values)";
 constexpr const char* unpack_advice = "unpack it first";
@@ -45,8 +43,8 @@ constexpr Magic magics[] = {
     {4, "ftyp"sv, "an MP4 video", ".mp4", ""},
     {0, "\x89PNG\r\n\x1a\n"sv, "a PNG picture", ".png", ""},
     {0, "\x1f\x8b"sv, "a gzip file", ".gz", unpack_advice},
-    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", "", hdf_advice},
-    {512, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", "", hdf_advice},
+    {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", ".h5", ""},
+    {512, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", ".h5", ""},
     {0, "CDF\x01"sv, "a NetCDF file", "", netcdf_advice},
     {0, "CDF\x02"sv, "a NetCDF file", "", netcdf_advice},
     {0, "CDF\x05"sv, "a NetCDF file", "", netcdf_advice},
@@ -59,7 +57,7 @@ constexpr Magic magics[] = {
     {0, "\x00\x00\x01\xba"sv, "an MPEG video", "", video_advice},
     {0, "\x00\x00\x01\xb3"sv, "an MPEG video", "", video_advice},
     {8, "WEBP"sv, "a WebP picture", "", picture_advice},
-    {0, "\xff\xd8\xff"sv, "a JPEG picture", "", picture_advice},
+    {0, "\xff\xd8\xff"sv, "a JPEG picture", ".jpg", ""},
     {0, "II*\0"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
     {0, "MM\0*"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
     {0, "SIMPLE  ="sv, "a FITS file", "",

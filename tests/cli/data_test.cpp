@@ -138,8 +138,8 @@ TEST_F(CliData, InspectsAFolder) {
     expect_contains(outcome.out, part);
   }
   const io::Image strip = io::read_png(folder.path("d.png"));
-  EXPECT_EQ(strip.height, 64);  // twice as large
-  EXPECT_EQ(strip.width, 9 * 64 + 8 * 2);
+  EXPECT_EQ(strip.height, 64);             // twice as large
+  EXPECT_EQ(strip.width, 4 * 64 + 3 * 2);  // a training clip
 }
 
 TEST_F(CliData, InspectsArraysOfTheUser) {
@@ -158,6 +158,35 @@ TEST_F(CliData, InspectsArraysOfTheUser) {
   const auto broken = inspect("n.npy", 3);
   EXPECT_EQ(broken["nan"], 1);
   expect_contains(broken["problem"], "NaN");
+}
+
+// Episodes of a real engine, skipped where they are not: videos with actions beside them, and arrays for testing.
+TEST_F(CliData, InspectsRealEpisodes) {
+  const std::string path = CONVSSM_SOURCE_DIR "/../shared/assets/vizdoom";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
+  const Outcome outcome = run("data inspect '" + path + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"clips      104 of 300 frames in 104 files", "splits     train 96, test 8",
+                           "6 different actions", "beside the clips", "actions: 6"}) {
+    expect_contains(outcome.out, part);
+  }
+}
+
+TEST_F(CliData, InspectsWithOptionsOfTheDataset) {
+  const auto frames = io::make_array({4, 8, 8}, std::vector<uint8_t>(256, 7));
+  io::write_npz(folder.path("a.npz"),
+                std::vector<io::NamedArray>{{"data", frames}, {"actions", io::make_array<int64_t>({4}, {0, 1, 2, 3})}});
+  folder.write("b.npz", "nonsense");
+  EXPECT_EQ(run("data inspect '" + folder.path() + "'").code, 3);
+  const Outcome outcome = run("data inspect '" + folder.path() + "' on_error=skip actions_align=taken_at size=4");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"4x4 (height x width)", "1 of 2 files cannot be read and are left out", "moved by one",
+                           "actions_align: \"taken_at\"", "size: 4"}) {
+    expect_contains(outcome.out, part);
+  }
+  const Outcome wrong = run("data inspect '" + folder.path() + "' strid=2");
+  EXPECT_EQ(wrong.code, 2);
+  expect_contains(wrong.err, "did you mean 'stride'?");
 }
 
 TEST_F(CliData, InspectsWhatCannotBeRead) {

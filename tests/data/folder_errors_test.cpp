@@ -30,7 +30,7 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
 }
 
 TEST_F(FolderErrors, EmptyFolders) {
-  expect_refused({"holds no recordings (.npy, .npz, .gif, .mp4, .png files)"});
+  expect_refused({"holds no recordings (.npy, .npz, .h5, .hdf5, .gif, .mp4, .png, .jpg, .jpeg files)"});
   folder.write("clip.avi", "");
   expect_refused({"holds no recordings", ", but 1 others"});
 }
@@ -75,8 +75,8 @@ TEST_F(FolderErrors, WrongKeysAndShapes) {
 }
 
 TEST_F(FolderErrors, WrongActions) {
-  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({2}, at::kLong)}});
-  expect_refused({"actions", "[3]", "i64 [2]"});
+  npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({5}, at::kLong)}});
+  expect_refused({"actions", "[3]", "i64 [5]"});
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({3})}});
   expect_refused({"whole numbers of shape [3]", "floats of shape [3, A]", "f32 [3]"});
   npz("a.npz", {{"data", numbers({3, 8, 8})}, {"actions", at::zeros({4, 2})}});

@@ -88,7 +88,7 @@ TEST_F(Inspect, KnowsAnimations) {
 // What a file is, is told by its bytes, and what is not read here is named with the way to go, by whoever opens it.
 TEST_F(Inspect, NamesWhatItCannotRead) {
   const std::vector<std::array<std::string, 4>> cases{
-      {"a.h5", std::string("\x89HDF\r\n\x1a\n\0\0", 10), "is an HDF5 file", "h5py.File"},
+      {"a.h5", std::string("\x89HDF\r\n\x1a\n\0\0", 10), "not a valid HDF5 file", ""},
       {"a.nc", std::string("CDF\x01\0\0", 6), "is a NetCDF file", "xarray.open_dataset"},
       {"a.grib", "GRIB....", "is a GRIB file", "cfgrib"},
       {"a.avi", "RIFF....AVI LIST", "is an AVI video", "ffmpeg"},
@@ -107,12 +107,12 @@ TEST_F(Inspect, NamesWhatItCannotRead) {
 }
 
 TEST_F(Inspect, NamesWhatAFolderHoldsInstead) {
-  folder.write("d/a.h5", "\x89HDF\r\n\x1a\n");
-  EXPECT_NE(look("d").problem.find("a.h5' is an HDF5 file"), std::string::npos) << look("d").problem;
-  expect_refused({"holds no recordings", "but 1 others", "a.h5' is an HDF5 file", "h5py"},
+  folder.write("d/a.nc", "CDF\x01");
+  EXPECT_NE(look("d").problem.find("a.nc' is a NetCDF file"), std::string::npos) << look("d").problem;
+  expect_refused({"holds no recordings", "but 1 others", "a.nc' is a NetCDF file", "xarray"},
                  {{"path", folder.path("d")}});
   npy("d/b.npy", numbers({3, 8, 8}));
-  EXPECT_NE(text(*open({{"path", folder.path("d")}})).find("left out, such as 'a.h5' (an HDF5 file)"),
+  EXPECT_NE(text(*open({{"path", folder.path("d")}})).find("left out, such as 'a.nc' (a NetCDF file)"),
             std::string::npos);
   folder.write("z/.zarray", "{}");
   folder.write("z/0.0.0", "x");

@@ -139,6 +139,50 @@ TEST(Mp4, DamagedFilesAreRefusedOrRead) {
   expect_error(ErrorKind::io, "No such file", [] { read_mp4("/nowhere/a.mp4"); });
 }
 
+// More than one key frame, and frames that are shown in another order than they are stored.
+TEST(Mp4, AnyWindowEqualsWholeDecoding) {
+  std::vector<Frame> frames = smooth_frames(620, 32, 16, 3);
+  for (size_t t = 300; t < 330; ++t) frames[t] = noise_frame(32 * 16 * 3, static_cast<uint32_t>(t));
+  const std::string bytes = write_mp4(frames, of_size(32, 16, 3));
+  const auto source = memory_source("memory", as_bytes(bytes));
+  const Array whole = read_mp4(source);
+  const auto index = index_mp4(source);
+  ASSERT_TRUE(index.has_value());
+  ASSERT_EQ(index->frames(), 620);
+  EXPECT_EQ(index->height, 16);
+  EXPECT_GE(index->keys.size(), 3u);
+  EXPECT_EQ(index->keys[0].first, 0);
+  const auto equals = [&](Mp4Frames& video, int64_t first, int64_t count) {
+    const Array some = video.read(first, count);
+    return some.shape() == std::vector<int64_t>{count, 16, 32, 3} &&
+           std::ranges::equal(some.bytes(),
+                              whole.bytes().subspan(static_cast<size_t>(first) * 1536, some.byte_count()));
+  };
+  Mp4Frames kept(source, *index);  // goes on, back and far ahead
+  for (const auto& [first, count] : std::vector<std::pair<int64_t, int64_t>>{
+           {0, 3}, {3, 20}, {40, 1}, {249, 3}, {10, 2}, {500, 30}, {530, 1}, {619, 1}, {0, 620}, {300, 31}}) {
+    Mp4Frames fresh(source, *index);
+    EXPECT_TRUE(equals(fresh, first, count)) << first;
+    EXPECT_TRUE(equals(kept, first, count)) << first;
+  }
+  for (const auto& key : index->keys) {
+    for (const int64_t first : {key.first - 1, key.first, key.first + 1}) {
+      if (first < 0) continue;
+      EXPECT_TRUE(equals(kept, first, 2)) << first;
+    }
+  }
+  expect_error(ErrorKind::usage, "620 frames", [&] { kept.read(619, 2); });
+  expect_error(ErrorKind::usage, "620 frames", [&] { kept.read(-1, 2); });
+}
+
+TEST(Mp4, CutFilesHaveNoIndex) {
+  const std::string good = write_mp4(smooth_frames(40, 32, 32, 1), of_size(32, 32, 1));
+  for (const size_t length : {good.size() / 4, good.size() / 2, good.size() * 3 / 4}) {
+    const std::string bytes = good.substr(0, length);
+    EXPECT_THROW(index_mp4(memory_source("memory", as_bytes(bytes))), FormatError) << length;
+  }
+}
+
 // A decoder for viewers would fill the gap with what is near by.
 TEST(Mp4, DamagedFramesAreNotConcealed) {
   std::vector<Frame> frames;

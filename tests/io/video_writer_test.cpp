@@ -121,7 +121,7 @@ TEST(Video, Refuses) {
 TEST(Video, ReadsAnimationsAndPicturesAlone) {
   const ScratchFolder folder;
   for (const char* name : {"a.npy", "a.npz", "a.avi", "gif"}) {
-    expect_error(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png; got",
+    expect_error(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .png, .jpg; got",
                  [&] { read_animation(folder.path(name)); });
   }
   expect_error(ErrorKind::io, "No such file", [&] { read_animation(folder.path("a.gif")); });

@@ -1,0 +1,76 @@
+// libav reads through our Source, so a file that is cut short gives our errors with a byte offset. It gets no file name
+// and one demuxer only: a hostile file cannot make it open others.
+#include "convssm/io/mp4_demux.h"
+
+#include <algorithm>
+
+namespace convssm::io::libav {
+
+Demuxer::Demuxer(std::shared_ptr<const Source> source)
+    : source_(std::move(source)),
+      stream_(
+          false, [this](uint8_t* bytes, int size) { return read(bytes, size); },
+          [this](int64_t offset, int whence) { return seek_bytes(offset, whence); }) {
+  format_ = avformat_alloc_context();
+  require_memory(format_);
+  format_->pb = stream_.context();
+  format_->flags |= AVFMT_FLAG_CUSTOM_IO;
+  // Only this format, and no other files: libav would follow play lists to wherever they point.
+  const int code = avformat_open_input(&format_, "", av_find_input_format("mp4"), nullptr);
+  check(code);  // on failure format_ is gone already
+  try {
+    check(avformat_find_stream_info(format_, nullptr));
+    track_ = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    if (track_ < 0) fail("an MP4 file without a video");
+  } catch (...) {
+    avformat_close_input(&format_);
+    throw;
+  }
+}
+
+bool Demuxer::next(AVPacket* packet) {
+  while (true) {
+    av_packet_unref(packet);
+    const int code = av_read_frame(format_, packet);
+    if (code == AVERROR_EOF) {
+      stream_.rethrow();
+      const int listed = avformat_index_get_entries_count(format_->streams[track_]);
+      if (from_start_ && packets_ < listed) fail("the video is cut short: {} of {} frames are there", packets_, listed);
+      return false;
+    }
+    check(code);
+    if (packet->stream_index != track_) continue;
+    if ((packet->flags & AV_PKT_FLAG_CORRUPT) != 0) fail("a part of the video is damaged");
+    ++packets_;
+    return true;
+  }
+}
+
+void Demuxer::seek(int64_t time) {
+  from_start_ = false;
+  check(av_seek_frame(format_, track_, time, AVSEEK_FLAG_BACKWARD));
+}
+
+Codec Demuxer::make_decoder() const {
+  Codec decoder = strict_decoder(parameters().codec_id, &parameters());
+  if (!decoder) fail("no decoder for its video ({})", avcodec_get_name(parameters().codec_id));
+  return decoder;
+}
+
+int Demuxer::read(uint8_t* bytes, int size) {
+  const auto part = static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(size), source_->size() - position_));
+  if (part == 0) return AVERROR_EOF;
+  source_->read(position_, std::as_writable_bytes(std::span(bytes, part)));
+  position_ += part;
+  return static_cast<int>(part);
+}
+
+int64_t Demuxer::seek_bytes(int64_t offset, int whence) {
+  const auto size = static_cast<int64_t>(source_->size());
+  if ((whence & ~AVSEEK_FORCE) == AVSEEK_SIZE) return size;
+  if ((whence & ~AVSEEK_FORCE) != SEEK_SET || offset < 0 || offset > size) return AVERROR(EINVAL);
+  position_ = static_cast<uint64_t>(offset);
+  return offset;
+}
+
+}  // namespace convssm::io::libav
