@@ -100,7 +100,7 @@ int run_bench(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", options.json, "Also write the rows to this file");
   app.add_option("--rounds", options.settings.rounds, "How often each pair is measured")
-      ->check(CLI::PositiveNumber)
+      ->check(cli::positive_number())
       ->capture_default_str();
   app.footer("Example:\n  convssm bench --only scan,layer --json bench.json");
   app.callback([&options] { measure(options); });

@@ -17,8 +17,10 @@ struct MadeClips {
   uint64_t seed = 1;
 };
 
-// `world` is the name if the settings have none; without both it is moving-mnist. Error(usage) for what is not key=value.
-MadeClips parse_made_clips(const std::string& world, const std::vector<std::string>& settings);
+// Settings change the options, which may have a seed. `world` is the name if there is none; without both it is moving-mnist.
+// Error(usage) for what is not key=value.
+MadeClips parse_made_clips(const std::string& world, const std::vector<std::string>& settings,
+                           nlohmann::json options = nlohmann::json::object());
 
 // One clip of a world as a picture or an animation with its map, and what is in it.
 struct WorldLook {
@@ -32,5 +34,6 @@ void look_at_world(const WorldLook& look);
 // The sub-commands of it.
 void add_data_make(CLI::App& data);
 void add_data_inspect(CLI::App& data);
+void add_data_encode(CLI::App& data);
 
 }  // namespace convssm::cli

@@ -11,6 +11,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/terminal.h"
 #include "convssm/cli/data.h"
+#include "convssm/cli/program.h"
 #include "convssm/data/inspect.h"
 #include "convssm/io/png.h"
 #include "convssm/io/yaml.h"
@@ -92,7 +93,7 @@ void add_data_inspect(CLI::App& data) {
   command->add_option("--clip", o->look.clip, "Of a world: which clip")->capture_default_str();
   command->add_option("--split", o->look.split, "Of a world: train, valid or test")->capture_default_str();
   command->add_option("--frames", o->look.frames, "Of a world: how many")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   command->footer(
       "Examples:\n  convssm data inspect recordings --png frames.png\n"

@@ -15,6 +15,7 @@
 #include "convssm/base/threads.h"
 #include "convssm/cli/data.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/program.h"
 #include "convssm/data/dataset.h"
 #include "convssm/data/write_clips.h"
 #include "convssm/io/yaml.h"
@@ -95,8 +96,8 @@ void run(MakeOptions& o) {
 
 }  // namespace
 
-MadeClips parse_made_clips(const std::string& world, const std::vector<std::string>& settings) {
-  MadeClips made{nlohmann::json::object()};
+MadeClips parse_made_clips(const std::string& world, const std::vector<std::string>& settings, nlohmann::json options) {
+  MadeClips made{std::move(options)};
   for (const std::string& setting : settings) io::set_override(made.options, setting);
   if (made.options.contains("seed")) {
     const auto seed = made.options["seed"];
@@ -118,9 +119,9 @@ void add_data_make(CLI::App& data) {
   std::string names = "Options of the dataset and its seed, as key=value; name is one of:";
   for (const auto& dataset : data::all_datasets()) names += fmt::format("\n{} - {}", dataset.name, dataset.summary);
   command->add_option("options", o->settings, names);
-  command->add_option("--clips", o->write.clips, "How many clips")->required()->check(CLI::PositiveNumber);
+  command->add_option("--clips", o->write.clips, "How many clips")->required()->check(positive_number());
   command->add_option("--frames", o->write.frames, "Frames of each clip; of a world 300 by default")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--world", o->world, "A world that renders itself: maze or terrain; the same as name=maze");
   command->add_option("--split", o->split, "train, valid or test")->capture_default_str();
   command->add_option("--valid-clips", o->valid_clips, "Also this many clips of the split valid");

@@ -21,6 +21,7 @@
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/generate.h"
 #include "convssm/cli/pretrained.h"
+#include "convssm/cli/program.h"
 #include "convssm/cli/train.h"
 #include "convssm/data/comparison.h"
 #include "convssm/data/picture.h"
@@ -173,7 +174,7 @@ void add_demo(CLI::App& app) {
   command->add_option("--pretrained", c->pretrained, "Exported folder or run to show beside it (see convssm export)")
       ->type_name("DIR")
       ->capture_default_str();
-  command->add_option("--frames", c->frames, "Frames to generate")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--frames", c->frames, "Frames to generate")->check(positive_number())->capture_default_str();
   command->footer("Example:\n  convssm demo --out out/demo\nStopped by Ctrl-C, it goes on where it was.");
   command->callback([c] { run_demo(*c); });
 }

@@ -37,17 +37,6 @@ run::Config evaluated_config(const run::LoadedModel& loaded, const std::vector<s
   return run::Config::from_json(json);
 }
 
-void check_frames(const run::LoadedModel& loaded, const data::FrameFormat& found) {
-  const data::FrameFormat& model = loaded.recipe.frames;
-  if (!model.same_size(found)) {
-    fail(ErrorKind::data, "the model was trained on frames of {}, the dataset has {}", model.size_text(),
-         found.size_text());
-  }
-  if (model.same_ranges(found)) return;
-  fail(ErrorKind::data, "the model was trained with values from {} as [-1,1], the dataset gives {}; set {}",
-       model.range_text(), found.range_text(), model.range_options());
-}
-
 void save_pictures(const data::Comparison& clips, const std::string& out) {
   for (size_t i = 0; i < clips.truth.size(); ++i) {
     io::write_png(fmt::format("{}/samples/evaluate-strip-{}.png", out, i),
@@ -136,7 +125,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = run::make_dataset(config);
-  check_frames(loaded, dataset->format());
+  run::check_frames(loaded, dataset->format());
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
   if (command.timing) return run_timing(loaded, config, dataset, out);

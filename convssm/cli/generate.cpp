@@ -36,6 +36,7 @@ void check(const GenerateCommand& c) {
   require(c.frames >= -1, "--frames must be positive, or 0 to take in frames alone");
   require(c.frames != 0 || (c.out.empty() && !c.save_state.empty()),
           "--frames 0 makes no frames: it goes with --save-state and without --out");
+  require(c.out.empty() || c.out != c.save_state, "--out and --save-state name the same file; give two");
   require(c.reading.clip >= -1, "--clip must be 0 or more");
   require(c.fps > 0, "--fps must be positive");
   require(c.batch >= 0, "--batch must be positive");
@@ -178,11 +179,14 @@ void add_generate(CLI::App& app) {
   command->add_option(
       "--context", c->context,
       "Recording to go on from: .npy, .npz, .gif, .mp4, or a folder of them, or of the .png frames of a clip");
-  command->add_option(
-      "--context-frames", c->reading.frames,
-      "Only so many of its frames, or below 0 the last ones, as in --context-frames=-25; by default all");
+  command
+      ->add_option("--context-frames", c->reading.frames,
+                   "Only so many of its frames, or below 0 the last ones, as in --context-frames=-25; by default all")
+      ->check([](const std::string& text) { return std::string(text == "0" ? "0 frames are no context" : ""); });
   command->add_option("--context-start", c->reading.first, "Frame that the context begins with, below 0 from the end");
   command->add_option("--clip", c->reading.clip, "Only this clip of several; by default all, one file each");
+  command->add_flag("--clamp", c->reading.clamp,
+                    "Cut values of the context to the range that the model knows, where others are an error");
   command->add_option("--key", c->reading.key, "Array of an .npz file; by default data, video or the only one");
   command->add_option("--layout", c->reading.layout,
                       "Letters such as THWC; by default guessed. Results are laid out alike");
@@ -198,7 +202,7 @@ void add_generate(CLI::App& app) {
   command->add_option("--actions-key", c->reading.actions_key,
                       "Array of the actions in .npz files; by default that of the training data");
   command->add_option("--frames", c->frames,
-                      "Frames to generate; by default one for each of --actions, or 100. 0: only --save-state");
+                      "Frames to generate; by default one for each action that is known, or 100. 0: only --save-state");
   command->add_option("--samples", c->samples, "Futures of each clip, for models that draw")->capture_default_str();
   command->add_option("--seed", c->seed, "Of the futures: the same seed gives the same ones")->capture_default_str();
   command->add_option("--out", c->out, "Result: .npy, .npz, .gif, .mp4, or .png for a strip");

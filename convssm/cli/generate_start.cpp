@@ -33,7 +33,10 @@ class StartReader {
   ForecastStart read() {
     c_.state.empty() ? read_context() : read_state();
     if (!c_.actions.empty()) read_actions();
-    start_.frames = c_.frames >= 0 ? c_.frames : c_.actions.empty() ? kFrames : coming_.size(1);
+    const bool led = coming_.defined() && coming_.size(1) > 0 && rules_.format.matter();  // and nowhere without actions
+    start_.frames = c_.frames >= 0                                        ? c_.frames
+                    : led && !(c_.actions.empty() && rules_.mask_learned) ? coming_.size(1)
+                                                                          : kFrames;
     const std::string whose = !c_.actions.empty()   ? c_.actions
                               : !c_.context.empty() ? c_.context + ", after the context,"
                                                     : std::string("the command");

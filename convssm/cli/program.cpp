@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -57,7 +58,7 @@ void log_trials() {
 void add_program_options(CLI::App& app, ops::RuntimeOptions& runtime) {
   app.set_version_flag("--version", app.get_name() + " " + kVersion);
   app.add_option("--threads", runtime.threads, "Threads to use; by default OMP_NUM_THREADS or all cores")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   const auto choose = [&runtime](const std::string& text) { runtime.convolution = ops::parse_conv_algorithm(text); };
   app.add_option_function<std::string>(
       "--convolution", choose,
@@ -67,6 +68,17 @@ void add_program_options(CLI::App& app, ops::RuntimeOptions& runtime) {
                                        "What the content of one file may take of memory (default 1GiB)")
       ->type_name("SIZE");
   app.parse_complete_callback([&runtime] { ops::start_runtime(runtime); });
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    int64_t value = 0;
+    const auto end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    const bool good = read.ec == std::errc() && read.ptr == end && value > 0;
+    return good ? std::string() : "expected a whole number above 0, got " + text;
+  };
+  return {check, "POSITIVE"};
 }
 
 int parse_and_run(CLI::App& app, int argc, char** argv) {

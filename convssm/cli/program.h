@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
 #include <functional>
 
 #include "convssm/ops/runtime.h"
@@ -11,6 +12,9 @@ namespace convssm::cli {
 
 // --version, --threads, --convolution and --file-memory; the runtime is started once they are parsed, before any callback.
 void add_program_options(CLI::App& app, ops::RuntimeOptions& runtime);
+
+// For options that are whole numbers above 0; CLI11's own names the largest number there is.
+CLI::Validator positive_number();
 
 // Parses and thereby runs. For --help and mistakes in usage, the exit code.
 int parse_and_run(CLI::App& app, int argc, char** argv);

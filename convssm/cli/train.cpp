@@ -44,6 +44,7 @@ Config choose_config(const TrainCommand& command, const std::string& run) {
   const std::string saved = run + "/config.yaml";
   const bool old = command.resume && fs::exists(saved);
   if (command.config.empty() && !old) {
+    if (fs::exists(saved)) fail(ErrorKind::usage, "{} holds a run: go on with it by --resume, or give a config", run);
     fail(ErrorKind::usage, "there is no run to go on with in {}: give a config, such as configs/mini/demo.yaml", run);
   }
   const Config config = parse(io::read_yaml(command.config.empty() ? saved : command.config), command.overrides);

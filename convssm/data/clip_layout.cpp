@@ -20,7 +20,9 @@ bool few(int64_t size) { return size >= 1 && size <= 4; }
 ClipLayout guess_of_4(std::span<const int64_t> shape) {
   if (few(shape[3])) return {"THWC", "the last of 4 dimensions is 1 to 4, so it is the channels"};
   if (few(shape[1])) return {"TCHW", "the second of 4 dimensions is 1 to 4, so it is the channels"};
-  return {"NTHW", "none of 4 dimensions looks like channels, so the first counts clips"};
+  return {"NTHW",
+          "none of 4 dimensions looks like channels (1 to 4 of them), so the first counts clips; where the "
+          "second or the last are channels, set layout TCHW or THWC"};
 }
 
 ClipLayout guess_of_5(std::span<const int64_t> shape) {

@@ -53,6 +53,9 @@ class Dataset {
   // `frames` frames of a clip from number `first` on; from 0 on they are those of clip(), but for training clips.
   virtual Clips part(Split split, uint64_t index, int64_t first, int64_t frames) const;
 
+  // The revisits of the first `frames` frames of a clip, [T], without its frames; undefined if nobody knows them.
+  virtual at::Tensor revisits(Split, uint64_t, int64_t) const { return {}; }
+
   // What else a file of the clip holds beside frames, actions and revisits, one element for each frame; usually nothing.
   virtual std::vector<io::NamedArray> extras(Split, uint64_t, int64_t) const { return {}; }
 

@@ -94,6 +94,12 @@ class Folder : public Dataset {
     return clip;
   }
 
+  at::Tensor revisits(Split split, uint64_t index, int64_t frames) const override {
+    if (!has_revisits_) return {};
+    const auto& ref = this->ref(split, index);
+    return read_revisits(index_.files[ref.file]->info(), ref.row, ref.first, frames)[0];
+  }
+
   uint64_t size(Split split) const override { return index_.clips.of(split).size(); }
 
   int64_t longest(Split split) const override {

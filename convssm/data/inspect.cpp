@@ -76,8 +76,10 @@ std::string range_yaml(const Inspection& found) {
       low.push_back(channel.low);
       high.push_back(channel.high > channel.low ? channel.high : channel.low + 1);  // of one value only
     }
-    return fmt::format("  low: {}   # the values found; choose what should become -1 and 1\n  high: {}\n",
-                       numbers_yaml(low), numbers_yaml(high));
+    return fmt::format(
+        "  low: {}   # the values found; choose what should become -1 and 1\n  high: {}\n"
+        "  clamp: true   # later values outside of them are cut; false: an error\n",
+        numbers_yaml(low), numbers_yaml(high));
   }
 }
 
@@ -92,7 +94,11 @@ std::string folder_yaml(const Inspection& found, const nlohmann::json& options) 
 
 void list_arrays(Inspection& found, const std::string& path) {
   for (const auto& array : io::array_names(path)) {
-    found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
+    try {
+      found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
+    } catch (const FormatError&) {
+      found.arrays.push_back({array, "not numbers", ""});  // whether it matters, its reader says
+    }
   }
 }
 

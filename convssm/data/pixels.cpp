@@ -21,8 +21,10 @@ struct Place {
                   p.channel, channel.name.empty() ? "" : fmt::format(" ({})", channel.name), p.row, p.column);
   if (!std::isfinite(value))
     fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out", where, value);
-  fail(ErrorKind::data, "{}: the value {} is outside of low {} to high {}; set low and high, or clamp: true", where,
-       value, channel.low, channel.high);
+  fail(ErrorKind::data,
+       "{}: the value {} is outside of low {} to high {}; set data.low and data.high, or cut it with "
+       "data.clamp=true (generate: --clamp)",
+       where, value, channel.low, channel.high);
 }
 
 // Rounding may carry the ends of the range a little outside.

@@ -135,7 +135,11 @@ std::string recording_endings() {
 FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) fail(ErrorKind::io, "[folder] there is no file or folder '{}'", path);
+  if (!fs::exists(status)) {
+    const fs::path here = fs::current_path(error);
+    fail(ErrorKind::io, "[folder] there is no file or folder '{}'{}; set data.path", path,
+         fs::path(path).is_absolute() ? "" : fmt::format(" in the current folder, {}", here.string()));
+  }
   if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}};
   const std::vector<std::string> all = files_below(path);
   std::set<std::string> animations, picture_folders;

@@ -64,6 +64,10 @@ class WorldClips : public Dataset {
             .revisit = row_of_numbers(walk.revisit)};
   }
 
+  at::Tensor revisits(Split split, uint64_t index, int64_t frames) const override {
+    return part(split, index, 0, frames).revisit[0];  // what is in view, the renderer says
+  }
+
   // `pose`: x to the east and y to the south in cells, and the angle in radians, 0 to the east, growing to the right.
   std::vector<io::NamedArray> extras(Split split, uint64_t index, int64_t frames) const override {
     std::vector<float> poses;

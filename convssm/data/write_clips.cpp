@@ -112,50 +112,17 @@ std::vector<io::NamedArray> arrays_of(const Dataset& dataset, const io::Array& v
   return arrays;
 }
 
-void write_clip(const Dataset& dataset, const WriteOptions& o, uint64_t index, const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
+void write_clip(const Dataset& dataset, const WriteOptions& o, uint64_t index, const std::string& path) {
   const Clips clip = dataset.clip(o.split, index, o.frames);
   std::vector<io::NamedArray> arrays = arrays_of(dataset, to_bytes(clip.video[0]), clip, true);
   for (io::NamedArray& extra : dataset.extras(o.split, index, o.frames)) arrays.push_back(std::move(extra));
-  io::write_npz(path.string(), arrays, o.compress);
+  io::write_npz(path, arrays, o.compress);
 }
 
-uint64_t write_folder(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
-  const fs::path folder = fs::path(o.out) / name(o.split);
-  if (fs::exists(folder) && !fs::is_empty(folder) && !o.resume) {
-    if (!o.force)
-      fail(ErrorKind::io, "[data] '{}' is not empty; choose another folder or use --force, or --resume to go on",
-           folder.string());
-    remove_clips(folder);
-  }
-  keep_recipe(o, folder);
-  std::atomic<uint64_t> next = 0;
-  std::mutex mutex;
-  uint64_t done = 0;
-  std::exception_ptr failed;
-  const auto work = [&] {
-    try {
-      for (uint64_t i = next++; i < o.clips; i = next++) {
-        if (o.stop && o.stop()) return;
-        const fs::path path = fs::path(o.out) / clip_name(o.split, i);
-        if (!o.resume || !fs::exists(path)) write_clip(dataset, o, i, path);
-        const std::lock_guard lock(mutex);
-        progress(++done);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failed) failed = std::current_exception();
-      next = o.clips;
-    }
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < o.workers; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  if (failed) std::rethrow_exception(failed);
-  return done;
+void make_parent(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
 }
 
 uint64_t write_file(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
@@ -191,7 +158,49 @@ uint64_t write_clips(const Dataset& dataset, const WriteOptions& options,
                      const std::function<void(uint64_t)>& progress) {
   check(dataset, options);
   check_space(options, all_bytes(dataset, options));
-  return is_file(options.out) ? write_file(dataset, options, progress) : write_folder(dataset, options, progress);
+  if (is_file(options.out)) return write_file(dataset, options, progress);
+  return write_clip_files(
+      options, [&](uint64_t index, const std::string& path) { write_clip(dataset, options, index, path); }, progress);
+}
+
+uint64_t write_clip_files(const WriteOptions& o, const std::function<void(uint64_t, const std::string&)>& write,
+                          const std::function<void(uint64_t)>& progress) {
+  const fs::path folder = fs::path(o.out) / name(o.split);
+  if (fs::exists(folder) && !fs::is_empty(folder) && !o.resume) {
+    if (!o.force)
+      fail(ErrorKind::io, "[data] '{}' is not empty; choose another folder or use --force, or --resume to go on",
+           folder.string());
+    remove_clips(folder);
+  }
+  keep_recipe(o, folder);
+  std::atomic<uint64_t> next = 0;
+  std::mutex mutex;
+  uint64_t done = 0;
+  std::exception_ptr failed;
+  const auto work = [&] {
+    try {
+      for (uint64_t i = next++; i < o.clips; i = next++) {
+        if (o.stop && o.stop()) return;
+        const fs::path path = fs::path(o.out) / clip_name(o.split, i);
+        if (!o.resume || !fs::exists(path)) {
+          make_parent(path);
+          write(i, path.string());
+        }
+        const std::lock_guard lock(mutex);
+        progress(++done);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
+      next = o.clips;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < o.workers; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failed) std::rethrow_exception(failed);
+  return done;
 }
 
 std::string clip_name(Split split, uint64_t index) {

@@ -30,6 +30,11 @@ struct WriteOptions {
 uint64_t write_clips(const Dataset& dataset, const WriteOptions& options,
                      const std::function<void(uint64_t)>& progress);
 
+// The files of a folder, by whatever `write(index, path)` makes of a clip, in options.workers threads. The same rules.
+uint64_t write_clip_files(const WriteOptions& options,
+                          const std::function<void(uint64_t index, const std::string& path)>& write,
+                          const std::function<void(uint64_t)>& progress);
+
 // Where clip `index` goes, relative to OUT.
 std::string clip_name(Split split, uint64_t index);
 

@@ -33,7 +33,8 @@ void check(const at::Tensor& codes, const at::Tensor& actions, int64_t codebook_
 
 }  // namespace
 
-void write_codes(const std::string& path, const at::Tensor& codes, const at::Tensor& actions, int64_t codebook_size) {
+void write_codes(const std::string& path, const at::Tensor& codes, const at::Tensor& actions, int64_t codebook_size,
+                 const at::Tensor& revisit) {
   check(codes, actions, codebook_size);
   const at::Tensor plain = codes.cpu().contiguous();
   io::Array small(io::DType::u16, plain.sizes().vec());
@@ -42,6 +43,7 @@ void write_codes(const std::string& path, const at::Tensor& codes, const at::Ten
   for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<uint16_t>(from[i]);
   std::vector<io::NamedArray> arrays{{"codes", small}};
   if (actions.defined()) arrays.push_back({"actions", io::to_array(actions)});
+  if (revisit.defined()) arrays.push_back({"revisit", io::to_array(revisit)});
   arrays.push_back({"codebook_size", io::make_array<int64_t>({}, {codebook_size})});
   io::write_npz(path, arrays);
 }

@@ -128,7 +128,7 @@ nlohmann::json summary(const Gathered& all, const EvaluateOptions& o, const metr
   for (size_t h = 0; h < o.horizons.size(); ++h) {
     nlohmann::json rows = nlohmann::json::array();
     for (size_t i = 0; i < all.scores.size(); ++i) {
-      rows.push_back(all.scores[i].row(o.horizons[h], o.chunk));
+      rows.push_back(all.scores[i].row(o.horizons[h], o.chunk, clips_of(windows) > 1));
       if (all.fvd) rows.back()["fvd_i3d"] = all.fvd->value(h, i);
     }
     horizons.push_back({{"frames", o.horizons[h]}, {"rows", rows}});

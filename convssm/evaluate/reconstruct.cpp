@@ -36,7 +36,7 @@ data::Clips read_some(const data::Dataset& dataset, const std::vector<Window>& w
 
 nlohmann::json describe_codes(const models::CodeFormat& format, const at::Tensor& counts) {
   const double used = (counts > 0).to(at::kDouble).mean().item<double>();
-  return {{"size", format.size},
+  return {{"size", format.count},
           {"grid", {format.height, format.width}},
           {"count", counts.sum().item<int64_t>()},
           {"used", used},
@@ -83,7 +83,7 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
   std::vector<Window> windows = find_frames(dataset, o);
   const auto samples = static_cast<int64_t>(windows.size());
   std::vector<Scores> scores{{name, metrics}, {"blank frame", metrics}};
-  at::Tensor counts = at::zeros({tokenizer->codes().size}, at::kLong);
+  at::Tensor counts = at::zeros({tokenizer->codes().count}, at::kLong);
   Evaluation result;
   int64_t done = 0;
   bool go_on = true;
@@ -106,7 +106,7 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
   }
   windows.resize(static_cast<size_t>(done));
   nlohmann::json rows = nlohmann::json::array();
-  for (const Scores& one : scores) rows.push_back(one.row(o.frames, o.chunk));
+  for (const Scores& one : scores) rows.push_back(one.row(o.frames, o.chunk, clips_of(windows) > 1));
   result.metrics = {{"protocol", describe(o, metrics, scores[0], windows)},
                     {"horizons", {{{"frames", o.frames}, {"rows", rows}}}},
                     {"codes", describe_codes(tokenizer->codes(), counts)}};

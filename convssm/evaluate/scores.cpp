@@ -52,12 +52,12 @@ void Scores::add(const FrameScores& clips) {
   identical_ += clips.identical;
 }
 
-nlohmann::json Scores::row(int64_t frames, int64_t chunk) const {
+nlohmann::json Scores::row(int64_t frames, int64_t chunk, bool spread) const {
   nlohmann::json row = {{"name", name_}};
   for (const auto& [metric, batches] : values_) {
     const metrics::ChunkedMean mean = metrics::chunked_mean(at::cat(batches).slice(1, 0, frames), chunk);
     row[metric] = {{"mean", mean.mean}};
-    if (mean.chunks > 1) row[metric]["std"] = mean.deviation;
+    if (spread && mean.chunks > 1) row[metric]["std"] = mean.deviation;
   }
   return row;
 }

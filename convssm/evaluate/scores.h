@@ -39,8 +39,9 @@ class Scores {
 
   void add(const FrameScores& clips);
 
-  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames; of one chunk there is no "std".
-  nlohmann::json row(int64_t frames, int64_t chunk) const;
+  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames; of one chunk, or without
+  // `spread`, there is no "std".
+  nlohmann::json row(int64_t frames, int64_t chunk, bool spread = true) const;
 
   // The same over those of them that `counted` [clips,N] bool marks, without "std"; null if it marks none.
   nlohmann::json row_of(int64_t frames, const at::Tensor& counted) const;

@@ -56,8 +56,8 @@ Window window_of(const std::string& path, int64_t T, const ContextOptions& o) {
        o.frames == 0 ? std::string("those") : std::to_string(count), first);
 }
 
-data::PixelRanges ranges_of(const data::RecordingInfo& info, const data::FrameFormat& format) {
-  data::PixelRanges ranges{format.channels, format.clamp};
+data::PixelRanges ranges_of(const data::RecordingInfo& info, const data::FrameFormat& format, bool clamp) {
+  data::PixelRanges ranges{format.channels, format.clamp || clamp};
   if (info.always_bytes) ranges.channels.assign(static_cast<size_t>(info.channels), data::Channel{});
   return ranges;
 }
@@ -122,7 +122,8 @@ class ContextReader {
     bytes_ += static_cast<uint64_t>(window.count) * info.frame_elements() * sizeof(float);
     require_file_memory(path_, "its frames as a context (--context-frames takes fewer)", bytes_);
     const at::Tensor video = at::empty({window.count, info.channels, info.height, info.width}, at::kFloat);
-    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_), video.data_ptr<float>());
+    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_, o_.clamp),
+                          video.data_ptr<float>());
     return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : video;
   }
 

@@ -27,6 +27,7 @@ struct ContextOptions {
   int64_t first = 0;                        // frame that the context begins with; below 0: counted from the end
   int64_t frames = 0;                       // so many from there on, or below 0 the last ones; 0: all
   int64_t clip = -1;                        // only this one of several; -1: all
+  bool clamp = false;                       // values outside of the model's ranges become the nearer end, not an error
 };
 
 // .npy, .npz, .h5 (one clip or several), .gif, .mp4 or a picture, or a folder: the pictures of a folder are the frames of one

@@ -18,7 +18,8 @@ MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& 
     if (const std::string why = objection(info, size); !why.empty()) {
       left_out_.push_back(fmt::format("{}: {}", info.name, why));
     } else if (const auto missing = missing_weights(info, weights); !missing.empty()) {
-      left_out_.push_back(fmt::format("{}: its weights '{}' are not in {}", info.name, missing[0], weights.folder()));
+      left_out_.push_back(fmt::format("{}: its weights '{}' are not in {} (see convssm weights)", info.name, missing[0],
+                                      weights.folder()));
     } else {
       add(info, weights);
     }

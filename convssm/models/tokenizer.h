@@ -3,14 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
+#include "convssm/data/dataset.h"
 
 namespace convssm::models {
 
-struct CodeFormat {
-  int64_t size = 0;               // codes are 0 .. size-1
-  int64_t height = 0, width = 0;  // of the grid of a frame
-};
+using data::CodeFormat;
 
 class Tokenizer {
  public:

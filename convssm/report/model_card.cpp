@@ -123,11 +123,14 @@ std::string scores(const Card& card) {
   for (const std::string& metric : metrics) {
     heads.push_back(metric + better_arrow(metric_style(metric).better));
   }
+  const json samples = protocol.value("samples", json()), clips = protocol.value("clips", samples);
+  const std::string what = samples == clips ? whole(samples) + " test clips"
+                                            : fmt::format("{} windows of {} test clip{}", whole(samples), whole(clips),
+                                                          clips == 1 ? "" : "s");
   std::string out = fmt::format(
-      "\n## Scores\n\n{} test clips, {} frames of context; mean ± spread between chunks of {} clips, by `convssm "
+      "\n## Scores\n\n{}, {} frames of context; mean, and ± spread between chunks of {}, by `convssm "
       "evaluate` (`metrics.json`).\n\n{}",
-      whole(protocol.value("samples", json())), whole(protocol.value("context", json())),
-      whole(protocol.value("chunk", json())), markdown_head(heads));
+      what, whole(protocol.value("context", json())), whole(protocol.value("chunk", json())), markdown_head(heads));
   for (const json& horizon : horizons) {
     for (const json& row : horizon["rows"]) {
       Cells cells = {markdown_text(text_at(row, "name")), plain(horizon["frames"])};

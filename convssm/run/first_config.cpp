@@ -75,10 +75,10 @@ std::string train_yaml(const Plan& plan, const data::Dataset& dataset) {
   const int64_t part = plan.steps / 4;
   std::string yaml = fmt::format(
       "train:                  # by its arithmetic about {:.0f} minutes on two cores\n"
-      "  steps: {}\n  batch: {}\n  frames: {}            # of a clip\n  lr: 3e-3\n  warmup: {}\n"
+      "  steps: {}\n  batch: {}\n  frames: {}            # of a clip\n  lr: 3e-3\n"
       "  self_feed: 0.5        # half of the frames as it forecasts them, so that it learns to go on by itself\n"
       "  log_interval: 10\n  save_interval: {}\n",
-      std::max(1.0, plan.seconds / 60), plan.steps, plan.batch, plan.frames, plan.steps / 10, part);
+      std::max(1.0, plan.seconds / 60), plan.steps, plan.batch, plan.frames, part);
   const int64_t seen = dataset.size(Split::valid) > 0 ? std::min(dataset.longest(Split::valid), 2 * plan.frames) : 0;
   if (seen < 2) return yaml + "  sample_interval: 0    # there are no clips for validation that are long enough\n";
   const int64_t context = std::max<int64_t>(1, seen / 3);

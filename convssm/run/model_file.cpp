@@ -170,4 +170,15 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   return loaded;
 }
 
+void check_frames(const LoadedModel& loaded, const data::FrameFormat& found) {
+  const data::FrameFormat& model = loaded.recipe.frames;
+  if (!model.same_size(found)) {
+    fail(ErrorKind::data, "the model was trained on frames of {}, the dataset has {}", model.size_text(),
+         found.size_text());
+  }
+  if (model.same_ranges(found)) return;
+  fail(ErrorKind::data, "the model was trained with values from {} as [-1,1], the dataset gives {}; set {}",
+       model.range_text(), found.range_text(), model.range_options());
+}
+
 }  // namespace convssm::run

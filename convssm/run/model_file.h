@@ -52,4 +52,7 @@ struct LoadedModel {
 // the file beside it does (step-N.json, export.json). Error(usage) for a change that a trained model cannot take.
 LoadedModel load_model(const std::string& path, const LoadOptions& options = {});
 
+// Error(data) unless frames of this format are what the model was trained on.
+void check_frames(const LoadedModel& loaded, const data::FrameFormat& found);
+
 }  // namespace convssm::run

@@ -50,6 +50,9 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
   trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);
   if (folder.has_checkpoints()) load(folder.path("checkpoints"));
+  if (trainer_->step() >= config.train.steps) {
+    log_info("the run is finished: step {} of {}; train.steps=N goes on", trainer_->step(), config.train.steps);
+  }
   trainer_->prepare(program);
   replace_file(folder.path("config.yaml"), io::to_yaml(config.to_json()));
   recorder_->begin(trainer_->step());

@@ -58,7 +58,9 @@ void check(const PlayerOptions& o, int64_t steps, const std::string& owner = "")
   need(std::isfinite(o.lr) && o.lr > 0, "lr", "positive", o.lr);
   need(o.start >= 0 && o.start < steps, "start", "between 0 and the last step", o.start);
   const int64_t warmup = warmup_steps(o, steps);
-  need(warmup >= 0 && warmup <= steps - o.start, "warmup", "between 0 and steps", o.warmup);
+  const std::string fits =
+      fmt::format("between 0 and steps, which are {}; without it, a tenth of them", steps - o.start);
+  need(warmup >= 0 && warmup <= steps - o.start, "warmup", fits.c_str(), o.warmup);
   const bool decays = o.schedule != Schedule::cosine_short || 2 * warmup < steps - o.start;
   need(decays, "warmup", "less than half of the steps for cosine_short", o.warmup);
   need(o.beta1 >= 0 && o.beta1 < 1, "beta1", "in [0,1)", o.beta1);

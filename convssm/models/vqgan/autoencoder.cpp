@@ -141,8 +141,8 @@ at::Tensor VqAutoencoder::decode(const at::Tensor& codes) {
                "codes must be [B,T,{},{}] int64, got {}", grid.height, grid.width,
                codes.defined() ? ops::dtype_text(codes) + " " + ops::shape_text(codes.sizes()) : "nothing");
   const bool inside =
-      codes.numel() == 0 || (codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.size);
-  ops::require("decode", inside, "codes must be 0 to {}, there are others", grid.size - 1);
+      codes.numel() == 0 || (codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count);
+  ops::require("decode", inside, "codes must be 0 to {}, there are others", grid.count - 1);
   const at::NoGradGuard no_grad;
   const nn::VqCoderOptions& o = options_.coder;
   const at::Tensor flat = codes.flatten(0, 1);

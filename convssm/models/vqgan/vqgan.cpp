@@ -70,7 +70,7 @@ std::vector<Player> VqGan::players() const {
 
 std::string VqGan::description() const {
   const CodeFormat grid = autoencoder_->codes();
-  return fmt::format("vqgan, {} x {} of {} codes ({}), {:.1f}M parameters", grid.height, grid.width, grid.size,
+  return fmt::format("vqgan, {} x {} of {} codes ({}), {:.1f}M parameters", grid.height, grid.width, grid.count,
                      nn::name(options_.autoencoder.quantizer.kind),
                      static_cast<double>(parameter_count(*autoencoder_)) * 1e-6);
 }
