@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cinttypes>
-#include <cstdio>
+#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -37,13 +36,15 @@ void list(const std::string& folder) {
 
 // "64" or "64x48", height first.
 std::pair<int64_t, int64_t> parse_size(const std::string& text) {
-  int64_t height = 0, width = 0;
-  char rest = 0;
-  const int found = std::sscanf(text.c_str(), "%" SCNd64 "x%" SCNd64 "%c", &height, &width, &rest);
-  if (found == 1 && text.find('x') == std::string::npos) width = height;
-  if (height <= 0 || width <= 0 || found == 3)
+  const size_t cut = text.find('x');
+  const auto side = [&](const std::string& digits) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc() && end == digits.data() + digits.size() && value > 0) return value;
     fail(ErrorKind::usage, "--size must be the height and width of the frames, as 64x64, got '{}'", text);
-  return {height, width};
+  };
+  if (cut == std::string::npos) return {side(text), side(text)};
+  return {side(text.substr(0, cut)), side(text.substr(cut + 1))};
 }
 
 void import_tokenizer(const WeightsOptions& o) {

@@ -43,5 +43,18 @@ TEST(TokenizerProgram, TrainsAndIsScored) {
   expect_contains(generated.err, "makes no forecasts");
 }
 
+TEST(TokenizerProgram, ImportsAskForWhatTheFileDoesNotSay) {
+  const Outcome nothing = run("weights import vqgan some.pth");
+  EXPECT_EQ(nothing.code, 2);
+  expect_contains(nothing.err, "--size 64x64 --out");
+  for (const char* size : {"8y8", "0x4", "64x", "x64", "64x64x3"}) {
+    const Outcome wrong = run(std::string("weights import vqgan some.pth --out somewhere --size ") + size);
+    EXPECT_EQ(wrong.code, 2) << size;
+    expect_contains(wrong.err, "as 64x64");
+  }
+  const Outcome absent = run("weights import vqgan some.pth --out somewhere --size 64x64");
+  EXPECT_EQ(absent.code, 4) << absent.err;
+}
+
 }  // namespace
 }  // namespace convssm

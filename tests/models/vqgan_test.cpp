@@ -329,6 +329,21 @@ TEST(VqGan, LearnsByLpips) {
   EXPECT_GT(torch::autograd::grad({out.loss}, {model->parameters()[0]})[0].abs().sum().item<double>(), 0);
 }
 
+TEST(VqGan, GoesOnWithTheLossItBeganWith) {
+  const auto model = make_model(tiny_vqgan({{"perceptual", "vgg"}}), {2, 16, 16});
+  model->train();
+  const Clips clips{noise_video({1, 2, 2, 16, 16}, 1)};
+  const at::Tensor began = model->named_buffers()["began_with"];
+  model->loss(clips, at_step("autoencoder", 0));
+  EXPECT_EQ(began.item<double>(), 2);
+  model->loss(clips, at_step("autoencoder", 1));
+  began.fill_(1);
+  expect_error([&] { model->loss(clips, at_step("autoencoder", 2)); },
+               {"began with LPIPS (vgg)", "cannot go on without"});
+  model->eval();
+  model->loss(clips, at_step("autoencoder", 2));
+}
+
 // The parameters of the autoencoder by a count of our own: of frames of 3 channels, with attention at the coarsest level.
 int64_t counted_vqgan(const json& model) {
   const auto conv = [](int64_t in, int64_t out, int64_t kernel) { return in * out * kernel * kernel + out; };

@@ -46,6 +46,7 @@ VqGan::VqGan(const VqGanOptions& options) : options_(options) {
   const nn::VqCoderOptions& coder = options.autoencoder.coder;
   autoencoder_ =
       register_module("autoencoder", std::make_shared<VqAutoencoder>(options.autoencoder, stream.split("autoencoder")));
+  began_with_ = register_buffer("began_with", at::zeros({1}));
   if (options.disc_weight == 0) return;
   options_.discriminator.channels = coder.channels;
   const int64_t height = options_.discriminator.map_size(coder.height),
@@ -101,6 +102,17 @@ const metrics::Lpips* VqGan::perceptual_for(const at::Tensor& frames) {
   return lpips_.get();
 }
 
+// Weights that come or go between two parts of a training would silently change what it learns.
+void VqGan::keep_to_its_loss(bool by_lpips) {
+  const double now = by_lpips ? 1 : 2, before = began_with_.item<double>();
+  if (before == 0) began_with_.fill_(now);
+  if (before == 0 || before == now) return;
+  fail(ErrorKind::usage, "[model] this training began {}",
+       by_lpips
+           ? "without LPIPS, whose weights are here now; set CONVSSM_WEIGHTS to an empty folder to go on as it began"
+           : "with LPIPS (" + options_.perceptual + ") and cannot go on without: " + lpips_missing_);
+}
+
 VqGan::Reconstruction VqGan::reconstruction(const at::Tensor& x, const at::Tensor& y) {
   const metrics::Lpips* lpips = perceptual_for(x);
   const at::Tensor l1 = (x - y).abs().mean();
@@ -115,6 +127,7 @@ LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid,
   const auto [raw, quantized] = autoencoder_->forward(x, {learn, restart, context.random.split("quantizer")});
   const at::Tensor y = valid.defined() ? at::where(valid, raw, x) : raw;  // what was not measured is no error
   const auto [nll, l1, perceptual] = reconstruction(x, y);
+  if (learn) keep_to_its_loss(perceptual.defined());
   const at::Tensor codebook = options_.codebook_weight * quantized.loss;
 
   LossOutput out{nll + codebook, {{"l1", l1.detach()}, {"codebook", quantized.loss.detach()}}, {}};

@@ -59,6 +59,7 @@ class VqGan : public Model {
   LossOutput autoencoder_loss(const at::Tensor& x, const at::Tensor& valid, const LossContext& context);
   LossOutput discriminator_loss(const at::Tensor& x);
   const metrics::Lpips* perceptual_for(const at::Tensor& frames);
+  void keep_to_its_loss(bool by_lpips);
 
   VqGanOptions options_;
   std::shared_ptr<VqAutoencoder> autoencoder_;
@@ -66,6 +67,7 @@ class VqGan : public Model {
   std::shared_ptr<const metrics::Lpips> lpips_;
   bool looked_for_lpips_ = false;
   std::string lpips_missing_;  // why there is none, for people
+  at::Tensor began_with_;      // buffer [1]: 1 if the training began with LPIPS, 2 without, 0 if there was none
 };
 
 // weight min(|nll| / (|g| + 1e-4), 1e4) of two gradients at the same tensor, by their norms; no gradient.
