@@ -77,7 +77,7 @@ bool make_split(MakeOptions& o, const data::Dataset& dataset, data::Split split,
 void run(MakeOptions& o) {
   take_target(o);
   MadeClips made = parse_made_clips(o.world, o.settings);
-  const bool world = is_world(made.options["name"]);
+  const bool world = is_world(data::find_dataset(made.options).name);
   if (made.options["name"] == "moving-mnist" || world) lift_limits(made.options);
   if (o.write.frames == 0 && !world) fail(ErrorKind::usage, "[data make] --frames is required: frames of each clip");
   if (o.write.frames == 0) o.write.frames = world_frames;

@@ -13,7 +13,6 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
-#include "convssm/base/folder.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/read_file.h"
 #include "convssm/io/npy.h"
@@ -83,6 +82,12 @@ void remove_clips(const fs::path& folder) {
   for (const fs::path& path : old) fs::remove(path);
 }
 
+void create_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", folder.string(), error.message());
+}
+
 // Clips of a folder are all of one recipe.
 void keep_recipe(const WriteOptions& o, const fs::path& folder) {
   const std::string path = (folder / ".recipe.json").string();
@@ -97,7 +102,7 @@ void keep_recipe(const WriteOptions& o, const fs::path& folder) {
     return;
   }
   if (o.recipe.empty()) return;
-  make_folder(folder.string());
+  create_folder(folder);
   replace_file(path, o.recipe);
 }
 
@@ -117,12 +122,6 @@ void write_clip(const Dataset& dataset, const WriteOptions& o, uint64_t index, c
   std::vector<io::NamedArray> arrays = arrays_of(dataset, to_bytes(clip.video[0]), clip, true);
   for (io::NamedArray& extra : dataset.extras(o.split, index, o.frames)) arrays.push_back(std::move(extra));
   io::write_npz(path, arrays, o.compress);
-}
-
-void make_parent(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) fail(ErrorKind::io, "[data] cannot create '{}': {}", path.parent_path().string(), error.message());
 }
 
 uint64_t write_file(const Dataset& dataset, const WriteOptions& o, const std::function<void(uint64_t)>& progress) {
@@ -183,7 +182,7 @@ uint64_t write_clip_files(const WriteOptions& o, const std::function<void(uint64
         if (o.stop && o.stop()) return;
         const fs::path path = fs::path(o.out) / clip_name(o.split, i);
         if (!o.resume || !fs::exists(path)) {
-          make_parent(path);
+          create_folder(path.parent_path());
           write(i, path.string());
         }
         const std::lock_guard lock(mutex);

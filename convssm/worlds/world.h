@@ -91,6 +91,8 @@ struct WorldInfo {
 };
 
 const std::vector<WorldInfo>& all_worlds();
+
+// Adds a world of the caller's own. Before the first dataset is made: datasets take the worlds there are then.
 void register_world(WorldInfo info);
 
 // options: {"name": "maze", ...}. An unknown name or option is an error that names the nearest known one.
