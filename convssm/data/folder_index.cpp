@@ -5,13 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
-#include "convssm/base/progress.h"
 #include "convssm/base/random.h"
+#include "convssm/base/slow_progress.h"
 #include "convssm/data/codes.h"
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/recording_files.h"
@@ -42,21 +41,6 @@ void note_short_files(FolderIndex& index, int64_t min_frames, const std::vector<
   index.notes.push_back(fmt::format("{} of {} files have fewer than {} frames and are left out: {}", too_short.size(),
                                     files, min_frames, some_of(too_short)));
 }
-
-// Shown from the third second on.
-class SlowProgress {
- public:
-  explicit SlowProgress(size_t files) : progress_("reading the heads of files", static_cast<int64_t>(files)) {}
-  void next() {
-    ++done_;
-    if (std::chrono::steady_clock::now() - begin_ > std::chrono::seconds(2)) progress_.update(done_);
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  Progress progress_;
-  int64_t done_ = 0;
-};
 
 struct Skipped {
   std::vector<std::string> names;
@@ -95,7 +79,7 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
   if (found.names.empty()) fail_no_recordings(folder, found);
   std::vector<std::string> too_short;
   Skipped skipped;
-  SlowProgress progress(found.names.size());
+  SlowProgress progress("reading the heads of files", found.names.size());
   for (const std::string& name : found.names) {
     progress.next();
     auto file = open_file(folder, name, o, reading, seen, skipped);

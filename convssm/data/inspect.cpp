@@ -7,8 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "convssm/base/error.h"
+#include "convssm/base/slow_progress.h"
 #include "convssm/data/codes.h"
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/folder_index.h"
@@ -93,13 +95,16 @@ std::string folder_yaml(const Inspection& found, const nlohmann::json& options) 
 }
 
 void list_arrays(Inspection& found, const std::string& path) {
-  for (const auto& array : io::array_names(path)) {
+  constexpr size_t shown = 20;  // a file may hold thousands of episodes
+  const auto names = io::array_names(path);
+  for (const auto& array : names | std::views::take(shown)) {
     try {
       found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
     } catch (const FormatError&) {
       found.arrays.push_back({array, "not numbers", ""});  // whether it matters, its reader says
     }
   }
+  if (names.size() > shown) found.notes.push_back(fmt::format("{} more arrays in '{}'", names.size() - shown, path));
 }
 
 // What is to be known of one file; nothing is added to the findings if it cannot be read.
@@ -139,7 +144,9 @@ void inspect_folder(Inspection& found, const std::string& folder, const FolderOp
                     const RecordingOptions& reading, ActionsSeen& seen, std::string& reason) {
   const FoundFiles files = find_recordings(folder, Kinds::one);
   if (files.names.empty()) fail_no_recordings(folder, files);
+  SlowProgress progress("looking through " + folder, files.names.size());
   for (const std::string& name : files.names) {
+    progress.next();
     const std::string path = recording_path(folder, name);
     RecordingOptions own = reading;
     own.name = name;

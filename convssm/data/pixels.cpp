@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "convssm/base/error.h"
 #include "convssm/data/numbers.h"
@@ -79,6 +80,11 @@ std::vector<Extremes> channel_extremes(const io::Array& frames) {
   with_numbers(frames, [&](auto values) {
     for (size_t first = 0; first < values.size(); first += pixels) {
       Extremes plane;
+      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(values[0])>>) {  // many times faster
+        const auto [low, high] = std::ranges::minmax(values.subspan(first, pixels));
+        found[first / pixels % C].add({number(low), number(high), 0, 0, pixels});
+        continue;
+      }
       bool any = false;
       for (const auto& element : values.subspan(first, pixels)) {
         const double value = number(element);

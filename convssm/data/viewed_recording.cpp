@@ -21,7 +21,8 @@ RecordingInfo info_in_view(const Recording& recording, const FrameView& view) {
   info.dtype = dtype_in_view(view, info.dtype);
   info.frames = strided(info.frames, view.stride);
   for (int64_t& length : info.lengths) length = strided(length, view.stride);
-  info.layout.letters = "TCHW";
+  info.layout = {"TCHW",
+                 fmt::format("the frames are changed; in the file {}, {}", info.layout.letters, info.layout.reason)};
   if (view.stride_actions == StrideActions::sum && info.has_actions && info.action_values == 0) {
     fail(ErrorKind::data,
          "[folder] '{}': stride_actions: sum is for actions that are numbers, these are whole numbers of "

@@ -44,15 +44,24 @@ TEST_F(Vizdoom, WindowsOfVideosEqualWholeDecoding) {
   }
 }
 
+// Some of it: all takes many seconds.
 TEST_F(Vizdoom, IsInspected) {
-  const Inspection found = inspect(kVizdoom, "", "");
+  namespace fs = std::filesystem;
+  for (const char* split : {"train", "test"}) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(fs::path(kVizdoom) / split)) files.push_back(entry.path());
+    std::ranges::sort(files);
+    fs::create_directories(folder.path(split));
+    for (size_t i = 0; i < 4; ++i) fs::copy(files[i], fs::path(folder.path(split)) / files[i].filename());
+  }
+  const Inspection found = inspect(folder.path(), "", "");
   EXPECT_EQ(found.problem, "");
-  EXPECT_EQ(found.clips, 104u);
+  EXPECT_EQ(found.clips, 6u);
   ASSERT_EQ(found.splits.size(), 2u);
-  EXPECT_EQ(found.splits[0].second, 96u);
+  EXPECT_EQ(found.splits[0].second, 2u);
   std::string all;
   for (const std::string& line : inspection_lines(found)) all += line + "\n";
-  for (const char* part : {"train 96, test 8", "64x64", "6 different actions", "beside the clips"}) {
+  for (const char* part : {"train 2, test 4", "64x64", "6 different actions", "beside the clips"}) {
     EXPECT_NE(all.find(part), std::string::npos) << all;
   }
 }
