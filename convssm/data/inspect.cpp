@@ -93,7 +93,12 @@ void list_arrays(Inspection& found, const std::string& path) {
   constexpr size_t shown = 20;  // a file may hold thousands of episodes
   const auto names = io::array_names(path);
   for (const auto& array : names | std::views::take(shown)) {
-    found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
+    try {
+      found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
+    } catch (const Error& error) {
+      if (names.size() == 1) throw;
+      found.notes.push_back(error.what());  // of one that may not be wanted
+    }
   }
   if (names.size() > shown) found.notes.push_back(fmt::format("{} more arrays in '{}'", names.size() - shown, path));
 }
