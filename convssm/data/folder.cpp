@@ -224,7 +224,9 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   o.reading.action_reading.read_options(read);
   o.reading.view.read_options(read);
   read("action_count", o.action_count);
-  choice("masked_actions", "fail", "allow", o.masked_actions);
+  bool masked = true;
+  choice("masked_actions", "fail", "allow", masked);
+  if (json.contains("masked_actions")) o.masked_actions = masked;
   read("content", [&o](const std::string& text) {
     if (text != "video" && text != "codes")
       fail(ErrorKind::usage, "[folder] content is video or codes, got '{}'", text);

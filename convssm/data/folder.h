@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,11 @@ struct FolderOptions {
   double valid_fraction = 0.1;  // and no valid/
   // How files are read: key, layout, actions, stride, size, ... A key of actions that is named here must be in all files.
   RecordingOptions reading;
-  int64_t action_count = 0;    // whole numbers must be below it; 0: as many as are found
-  bool masked_actions = true;  // `masked_actions`: allow | fail, whether files may have negative or NaN ones
-  int64_t codebook_size = 0;   // of codes; 0: as the files say, or as many as are found
+  int64_t action_count = 0;  // whole numbers must be below it; 0: as many as are found
+  // `masked_actions`: allow | fail, whether files may have negative or NaN ones. Not given: negative ones, which are written
+  // on purpose, and not NaN, which comes by mistake.
+  std::optional<bool> masked_actions = {};
+  int64_t codebook_size = 0;  // of codes; 0: as the files say, or as many as are found
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.
   std::vector<double> low, high;

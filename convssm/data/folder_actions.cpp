@@ -63,7 +63,8 @@ void look_at_actions(Recording& file, const FolderOptions& o, ActionsSeen& seen)
     const ClipActions actions(info, clip, file.read_actions(clip, 0, info.length(clip)).contiguous());
     for (int64_t t = 0; t < actions.size(); ++t) {
       if (actions.is_masked(t)) {
-        if (!o.masked_actions && !actions.is_unknown(t)) actions.fail_masked(t);
+        const bool allowed = o.masked_actions.value_or(info.action_values == 0);
+        if (!allowed && !actions.is_unknown(t)) actions.fail_masked(t);
         seen.masked += !actions.is_unknown(t);
       } else if (info.action_values == 0) {
         if (o.action_count > 0 && actions.whole(t) >= o.action_count) actions.fail_range(t, o.action_count);

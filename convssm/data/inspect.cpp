@@ -100,8 +100,9 @@ void list_arrays(Inspection& found, const std::string& path) {
   for (const auto& array : names | std::views::take(shown)) {
     try {
       found.arrays.push_back(summary_of(array, io::ArrayFile(path, array).info()));
-    } catch (const FormatError&) {
-      found.arrays.push_back({array, "not numbers", ""});  // whether it matters, its reader says
+    } catch (const Error& error) {
+      if (names.size() == 1) throw;
+      found.notes.push_back(error.what());  // of one that may not be wanted
     }
   }
   if (names.size() > shown) found.notes.push_back(fmt::format("{} more arrays in '{}'", names.size() - shown, path));

@@ -112,7 +112,8 @@ TEST_F(FolderTest, ReadsActionsThatAreNumbers) {
   actions[1][2][1] = NAN;  // masked
   for (const bool compress : {false, true}) {
     npz("clips.npz", {{"video", numbers({2, 4, 6, 6, 3})}, {"actions", actions}}, compress);
-    const auto dataset = open({{"test_fraction", 0.0}, {"valid_fraction", 0.0}, {"crop", "start"}});
+    const auto dataset =
+        open({{"masked_actions", "allow"}, {"test_fraction", 0.0}, {"valid_fraction", 0.0}, {"crop", "start"}});
     EXPECT_EQ(dataset->actions().count, 0);
     EXPECT_EQ(dataset->actions().values, 3);
     const Clips clip = dataset->clip(Split::train, 1, 3);
