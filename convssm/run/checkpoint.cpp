@@ -61,7 +61,8 @@ void write_checkpoint(const std::string& folder, int64_t step, const std::vector
   try {
     replace_file(base + ".json", json.dump(1) + "\n");
   } catch (const Error&) {
-    std::error_code ignored;  // half a checkpoint would fill the disk for nothing
+    std::error_code ignored;              // half a checkpoint would fill the disk for nothing
+    fs::remove(base + ".json", ignored);  // it may be there, where only the folder could not be written
     fs::remove(base + ".safetensors", ignored);
     throw;
   }
@@ -117,8 +118,10 @@ void remove_halves(const std::string& folder) {
     return fs::status(path, ignored).type() == fs::file_type::not_found;
   };
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (step_of(entry.path(), ".safetensors") < 0) continue;
     const fs::path json = fs::path(entry.path()).replace_extension(".json");
+    const fs::path tensors = fs::path(entry.path()).replace_extension(".safetensors");
+    if (step_of(entry.path(), ".json") >= 0 && missing(tensors)) halves.push_back(entry.path());
+    if (step_of(entry.path(), ".safetensors") < 0) continue;
     if (missing(json) && missing(json.string() + ".bad")) halves.push_back(entry.path());
   }
   for (const fs::path& half : halves) fs::remove(half, error);  // what cannot be removed is only in the way

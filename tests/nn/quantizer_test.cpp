@@ -15,11 +15,11 @@
 namespace convssm::nn {
 namespace {
 
-using nlohmann::json;
 using convssm::testing::distance;
 using convssm::testing::expect_error;
 using convssm::testing::gradient_error;
 using convssm::testing::randn;
+using nlohmann::json;
 
 std::shared_ptr<Quantizer> quantizer_of(const json& options, uint64_t seed = 1) {
   auto made = make_quantizer(QuantizerOptions::from_json("quantizer", options), Stream(seed));

@@ -87,6 +87,12 @@ TEST(Checkpoint, HalvesAreRemoved) {
   remove_halves(folder);
   EXPECT_TRUE(std::filesystem::exists(folder + "/step-20.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/step-000050.safetensors"));
+  std::filesystem::remove(folder + "/step-000050.json");
+  std::filesystem::rename(folder + "/step-000050.safetensors", folder + "/step-000060.safetensors");
+  std::filesystem::copy_file(folder + "/step-20.json", folder + "/step-000070.json");  // without tensors
+  remove_halves(folder);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/step-000060.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/step-000070.json"));
   std::filesystem::create_directory(folder + "/step-000040.json");
   EXPECT_THROW(write(folder, 40), Error);
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-000040.safetensors"));
