@@ -1,5 +1,5 @@
-// A recording: one file of clips, or a folder of the frames of one, whatever its kind. What it holds is known when it is open; frames and actions of its
-// clips are read when they are asked for.
+// A recording: one file of clips, or a folder of the frames of one, whatever its kind. What it holds is known when it is
+// open; frames and actions of its clips are read when they are asked for.
 //   auto recording = open_recording("samples.npz", {.key = "fake"});
 //   io::Array frames = recording->read(clip, first, count);   // [T,C,H,W]
 // A new kind of file is a class below Recording in a file pair of its own and a line in recording_files.cpp.
@@ -57,8 +57,8 @@ struct RecordingInfo {
   io::DType dtype = io::DType::u8;
   std::vector<int64_t> shape = {};  // as it is stored; of the first of several arrays
   ClipLayout layout = {};           // of what is read
-  int64_t clips = 1, frames = 0, channels = 1, height = 0,
-          width = 0;                  // `frames` of each clip, of the shortest if they differ
+  int64_t clips = 1, channels = 1, height = 0, width = 0;
+  int64_t frames = 0;                 // of each clip, of the shortest if they differ
   std::vector<int64_t> lengths = {};  // frames of each clip, if they differ
   bool has_actions = false;
   std::string actions_path = {};               // of the file that holds them

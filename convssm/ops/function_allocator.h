@@ -1,4 +1,5 @@
-// An allocator by one function: from 2.x on libtorch asks for a function that copies, and calls allocate() on what is not const.
+// An allocator by one function: from 2.x on libtorch asks for a function that copies, and calls allocate() on what is not
+// const.
 #pragma once
 
 #include <c10/core/Allocator.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 #include "convssm/base/progress.h"
@@ -20,6 +21,14 @@ std::string joined(const std::vector<std::string>& parts, const char* between) {
     if (!part.empty()) out += (out.empty() ? "" : between) + part;
   }
   return out;
+}
+
+// Recordings of one's own by the name of their file or folder.
+std::string data_name(const RunView& run) {
+  const nlohmann::json config = parsed_config(run);
+  const std::string path = config.contains("data") ? text_at(config["data"], "path") : "";
+  const std::string clean = path.substr(0, path.find_last_not_of('/') + 1);
+  return clean.empty() ? text_at(run.status, "data") : std::filesystem::path(clean).filename().string();
 }
 
 // The class that colours a state; unknown words get none.
@@ -84,7 +93,7 @@ std::string note_box(const nlohmann::json& status) {
 }  // namespace
 
 std::string page_title(const RunView& run) {
-  const std::string title = joined({text_at(run.status, "model"), text_at(run.status, "data")}, " on ");
+  const std::string title = joined({text_at(run.status, "model"), data_name(run)}, " on ");
   return title.empty() ? (run.name.empty() ? "convssm run" : run.name) : title;
 }
 
@@ -101,8 +110,8 @@ std::string overview(const RunView& run) {
   out += progress_bar(run.status) + note_box(run.status);
   const std::string cards = number_card(last_value(run, "loss"), "training loss") +
                             number_card(best_value(run, "loss"), "best validation loss") +
-                            number_card(best_value(run, "psnr_f01"), "best PSNR (dB)") +
-                            number_card(best_value(run, "ssim_gauss11"), "best SSIM") +
+                            number_card(best_value(run, "psnr_f01"), "best validation PSNR (dB)") +
+                            number_card(best_value(run, "ssim_gauss11"), "best validation SSIM") +
                             number_card(last_value(run, "frames_per_second"), "frames per second") +
                             number_card(duration_at(run.status, "seconds"), "training time") +
                             number_card(count_at(run.status, "parameters"), "parameters");

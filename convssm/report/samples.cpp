@@ -13,7 +13,7 @@ namespace convssm::report {
 namespace {
 
 constexpr size_t kConfigBytes = 64 * 1024;
-constexpr int64_t kWanted = 320;  // pixels on the page; small frames are enlarged by a whole factor
+constexpr int64_t kWanted = 320, kTall = 360;  // pixels on the page; small frames are enlarged by a whole factor
 
 // Evaluations and animations of training are two rows (data/comparison.h); strips of training may be more.
 bool is_pair(const Sample& sample) {
@@ -48,7 +48,7 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string image(const Sample& sample, const RunView& run) {
-  const int64_t factor = std::max<int64_t>(1, kWanted / sample.width);
+  const int64_t factor = std::max<int64_t>(1, std::min(kWanted / sample.width, kTall / sample.height));
   const bool back = gives_back(run);
   const std::string rows = is_pair(sample) || (back && sample.name.starts_with("step-"))
                                ? fmt::format("<div class=\"rows\"><span>{}</span><span>{}</span></div>",

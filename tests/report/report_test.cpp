@@ -96,11 +96,12 @@ TEST(Report, TheBestPictureComesFirst) {
 TEST(Report, ItsCommandsRunAsTheyStand) {
   const ScratchFolder folder;
   write_whole_run(folder);
-  folder.write("config.yaml", "model: {name: pixel, actions: 3}\n");
+  folder.write("config.yaml", "model: {name: pixel, actions: 3}\ndata: {name: folder, path: some/robots/}\n");
   std::filesystem::create_directory_symlink(folder.path(), folder.path("it's & more"));
   write_report(folder.path("it's & more/"));
   const std::string page = read_text(folder.path("report.html"));
-  expect_parts(page, {"more&#39;/config.yaml", "more-again&#39;", "--context clip.npz --actions plan.npy"});
+  expect_parts(page, {"more&#39;/config.yaml", "more-again&#39;", "--context clip.npz --actions plan.npy",
+                      " on robots</title>"});
   expect_none(page, {"more/-again", "--frames 600"});
 }
 
