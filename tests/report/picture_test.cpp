@@ -13,10 +13,6 @@
 #include "convssm/report/style.h"
 #include "tests/base/scratch_folder.h"
 
-// fontconfig, below librsvg, keeps what it found to the end of the process.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
-
 namespace convssm::report {
 namespace {
 
