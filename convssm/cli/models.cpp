@@ -12,6 +12,7 @@
 #include "convssm/models/flops.h"
 #include "convssm/models/registry.h"
 #include "convssm/run/config.h"
+#include "convssm/run/tokenizer_section.h"
 
 namespace convssm::cli {
 namespace {
@@ -26,15 +27,20 @@ void list_all() {
   fmt::print("\nParameters and arithmetic: convssm models configs/moving_mnist/*.yaml\n");
 }
 
-// GFLOPs: of one more frame, forward; for attention the first frames, it grows with those seen.
+// A tokenizer in the config tells the frames without the data.
+data::FrameFormat sizes_of_frames(const run::Config& config) {
+  return config.model.contains("tokenizer") ? run::frames_of(config) : run::make_dataset(config)->format();
+}
+
+// Parameters that learn. GFLOPs: of one more frame, forward; for attention the first frames, it grows with those seen.
 void print_sizes(const std::vector<std::string>& configs) {
   fmt::print("{:>13} {:>13}  {:<12} {}\n", "parameters", "GFLOPs/frame", "model", "config");
   for (const std::string& path : configs) {
-    const auto config = run::Config::from_json(io::read_yaml(path));
-    const auto format = run::make_dataset(config)->format();
+    const auto config = run::with_tokenizer(run::Config::from_json(io::read_yaml(path)));
+    const auto format = sizes_of_frames(config);
     const auto model = run::make_model(config, format);
     const auto flops = models::flops_per_frame(*model, format);
-    fmt::print("{:>13} {:>13.3f}  {:<12} {}\n", fmt::group_digits(models::parameter_count(*model)),
+    fmt::print("{:>13} {:>13.3f}  {:<12} {}\n", fmt::group_digits(models::learned_count(*model)),
                1e-9 * static_cast<double>(flops), model->label(), path);
     std::fflush(stdout);
   }

@@ -14,6 +14,7 @@
 #include "convssm/ops/device.h"
 #include "convssm/report/report.h"
 #include "convssm/run/checkpoint.h"
+#include "convssm/run/tokenizer_section.h"
 #include "convssm/run/training_run.h"
 
 namespace convssm::cli {
@@ -24,7 +25,7 @@ using run::Config;
 
 Config parse(nlohmann::json json, const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides) io::set_override(json, assignment);
-  const Config config = Config::from_json(json);
+  const Config config = run::with_tokenizer(Config::from_json(json));
   evaluate::EvaluateOptions::from_json(config.evaluate);  // a mistake there should not wait for the end of training
   return config;
 }

@@ -30,6 +30,19 @@ int64_t stored_size(const RecordingInfo& info) {
        io::dtype_name(found.dtype()), io::shape_text(found.shape()));
 }
 
+// "" if the file does not say.
+std::string stored_tokenizer(const RecordingInfo& info) {
+  const auto names = io::array_names(info.path);
+  if (std::ranges::find(names, "tokenizer") == names.end()) return "";
+  const io::Array found = io::ArrayFile(info.path, "tokenizer").read();
+  if (found.dtype() != io::DType::u8 || found.element_count() > 64) {
+    fail(ErrorKind::data, "[folder] '{}': tokenizer must be the letters of a hash, found {} {}", info.path,
+         io::dtype_name(found.dtype()), io::shape_text(found.shape()));
+  }
+  const auto letters = found.values<uint8_t>();
+  return {letters.begin(), letters.end()};
+}
+
 void check_kind(const RecordingInfo& info) {
   if (!io::is_float(info.dtype) && info.dtype != io::DType::bool8 && info.channels == 1) return;
   fail(ErrorKind::data, "[folder] '{}': codes are whole numbers [T,h,w] or (layout: NTHW) [N,T,h,w], found {} {}",
@@ -53,9 +66,14 @@ CodeFormat find_codes(const std::vector<RecordingInfo>& files, int64_t wanted, s
   const RecordingInfo& first = files[0];
   CodeFormat format{wanted, first.height, first.width};
   const int64_t said = stored_size(first);
+  format.tokenizer = stored_tokenizer(first);
   for (const RecordingInfo& file : files) {
     check_kind(file);
     const int64_t own = stored_size(file);
+    if (const std::string other = stored_tokenizer(file); other != format.tokenizer) {
+      fail(ErrorKind::data, "[folder] codes of one tokenizer are expected: '{}' has those of '{}', '{}' of '{}'",
+           first.path, format.tokenizer, file.path, other);
+    }
     if (own == said) continue;
     fail(ErrorKind::data,
          "[folder] files of one codebook are expected: '{}' has a codebook_size of {}, '{}' of {} (0: it says none)",

@@ -53,6 +53,8 @@ Clips Dataset::part(Split split, uint64_t index, int64_t first, int64_t frames) 
   return frames_of(clip(split, index, first + frames), first, first + frames);
 }
 
+DataFormat format_of(const Dataset& dataset) { return {dataset.format(), dataset.actions(), dataset.codes()}; }
+
 Clips read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames) {
   std::vector<Clips> rows;
   for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {

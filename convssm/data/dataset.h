@@ -35,7 +35,15 @@ struct ActionFormat {
 // The codes of a dataset that a tokenizer has encoded: h x w of them for each frame, 0 .. count-1; or none.
 struct CodeFormat {
   int64_t count = 0, height = 0, width = 0;
+  std::string tokenizer = {};  // which one: a hash of its weights (models/tokenizer.h); "": nobody knows
   bool none() const { return count == 0; }
+};
+
+// What the clips of a dataset are, for a model to say whether it can be trained on them.
+struct DataFormat {
+  FrameFormat frames = {};  // of codes: one channel of h x w
+  ActionFormat actions = {};
+  CodeFormat codes = {};
 };
 
 class Dataset {
@@ -72,6 +80,8 @@ class Dataset {
 
   virtual std::vector<std::string> summary() const = 0;  // lines for people: what was found, how it is read
 };
+
+DataFormat format_of(const Dataset& dataset);
 
 // Clips first .. first + count - 1 of a split, at least one, now and in order.
 Clips read_clips(const Dataset& dataset, Split split, uint64_t first, int64_t count, int64_t frames);

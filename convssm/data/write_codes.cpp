@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
 #include "convssm/ops/check.h"
@@ -34,7 +36,7 @@ void check(const at::Tensor& codes, const at::Tensor& actions, int64_t codebook_
 }  // namespace
 
 void write_codes(const std::string& path, const at::Tensor& codes, const at::Tensor& actions, int64_t codebook_size,
-                 const at::Tensor& revisit) {
+                 const at::Tensor& revisit, const std::string& tokenizer) {
   check(codes, actions, codebook_size);
   const at::Tensor plain = codes.cpu().contiguous();
   io::Array small(io::DType::u16, plain.sizes().vec());
@@ -45,6 +47,11 @@ void write_codes(const std::string& path, const at::Tensor& codes, const at::Ten
   if (actions.defined()) arrays.push_back({"actions", io::to_array(actions)});
   if (revisit.defined()) arrays.push_back({"revisit", io::to_array(revisit)});
   arrays.push_back({"codebook_size", io::make_array<int64_t>({}, {codebook_size})});
+  if (!tokenizer.empty()) {
+    io::Array letters(io::DType::u8, {static_cast<int64_t>(tokenizer.size())});
+    std::ranges::copy(tokenizer, letters.values<uint8_t>().begin());
+    arrays.push_back({"tokenizer", letters});
+  }
   io::write_npz(path, arrays);
 }
 

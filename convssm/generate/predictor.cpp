@@ -98,6 +98,16 @@ at::Tensor Predictor::next_after(const at::Tensor& action) {
   return engine_->next(on(device_, action));
 }
 
+at::Tensor Predictor::next_frames(const at::Tensor& actions, int64_t frames) {
+  at::NoGradGuard no_grad;
+  ops::require("Predictor", !engine_->empty(), "there is no frame to go on from; give one, or start() from a context");
+  return engine_->next_frames(on(device_, actions), frames);
+}
+
+int64_t Predictor::frames_at_once(const at::Tensor& actions) const {
+  return engine_->frames_at_once(on(device_, actions));
+}
+
 models::State Predictor::state() const {
   at::NoGradGuard no_grad;
   return engine_->save();

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "convssm/base/error.h"
 #include "convssm/ops/check.h"
 
@@ -22,13 +24,29 @@ void check(const Predictor& predictor, const at::Tensor& actions, int64_t frames
 RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, int64_t frames,
                              const std::function<bool(const at::Tensor& frame)>& each) {
   check(predictor, actions, frames);
+  const auto coming = [&](int64_t first, int64_t count) {
+    return actions.defined() ? actions.slice(1, first, first + count) : actions;
+  };
   RolloutEnd end;
-  for (bool go_on = true; end.frames < frames && go_on;) {
-    const at::Tensor frame = predictor.next_after(actions.defined() ? actions.select(1, end.frames) : actions);
-    end.diverged = !at::isfinite(frame).all().item<bool>();
-    if (end.diverged) break;
-    end.frames += 1;
-    go_on = each(frame);
+  while (end.frames < frames) {
+    const int64_t first = end.frames, left = frames - first;
+    const int64_t together = std::min(predictor.frames_at_once(coming(first, left)), left);
+    const models::State before = together > 1 ? predictor.state() : models::State();
+    const at::Tensor some = predictor.next_frames(coming(first, together), together);
+    bool go_on = true;
+    for (int64_t k = 0; k < together && go_on; ++k) {
+      const at::Tensor frame = some.select(1, k);
+      end.diverged = !at::isfinite(frame).all().item<bool>();
+      if (!end.diverged) end.frames += 1;
+      go_on = !end.diverged && each(frame);
+    }
+    if (go_on) continue;
+    const int64_t given = end.frames - first;
+    if (given < together) {  // the predictor ends where the caller ended
+      predictor.start(before);
+      if (given > 0) predictor.next_frames(coming(first, given), given);
+    }
+    break;
   }
   return end;
 }

@@ -27,6 +27,16 @@ class EagerEngine : public FrameEngine {
     return out.frame.clone();  // the state may keep the other
   }
 
+  int64_t frames_at_once(const at::Tensor& actions) const override {
+    return forecaster_.frames_at_once(state_, actions);
+  }
+
+  at::Tensor next_frames(const at::Tensor& actions, int64_t frames) override {
+    Forecast out = forecaster_.next_frames(state_, actions, frames);
+    state_ = std::move(out.state);
+    return out.frame;
+  }
+
  private:
   Forecaster& forecaster_;
   State state_;
@@ -50,6 +60,23 @@ at::Tensor Forecaster::forecasts(const Clips& clips, const at::Tensor& coming) {
     state = std::move(out.state);
   }
   return all;
+}
+
+Forecast Forecaster::next_frames(const State& state, const at::Tensor& actions, int64_t frames) {
+  std::vector<at::Tensor> all;
+  State now = state;
+  for (int64_t k = 0; k < frames; ++k) {
+    Forecast out = next(now, actions.defined() ? actions.select(1, k) : actions);
+    all.push_back(out.frame);
+    now = std::move(out.state);
+  }
+  return {at::stack(all, 1), std::move(now)};
+}
+
+at::Tensor FrameEngine::next_frames(const at::Tensor& actions, int64_t frames) {
+  std::vector<at::Tensor> all;
+  for (int64_t k = 0; k < frames; ++k) all.push_back(next(actions.defined() ? actions.select(1, k) : actions));
+  return at::stack(all, 1);
 }
 
 std::unique_ptr<FrameEngine> Forecaster::compile(const EngineOptions&) { return nullptr; }

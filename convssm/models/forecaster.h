@@ -45,6 +45,10 @@ class FrameEngine {
   virtual State save() const = 0;
   virtual void observe(const at::Tensor& frame, const at::Tensor& action) = 0;
   virtual at::Tensor next(const at::Tensor& action) = 0;  // in memory of its own
+
+  // As of Forecaster; by default one frame after the other.
+  virtual int64_t frames_at_once(const at::Tensor&) const { return 1; }
+  virtual at::Tensor next_frames(const at::Tensor& actions, int64_t frames);
 };
 
 // start(), next() and observe() run without gradients: a loop over frames keeps no graph.
@@ -58,6 +62,14 @@ class Forecaster {
 
   // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
   virtual Forecast next(const State& state, const at::Tensor& action) = 0;
+
+  // The next frames together, [B,frames,C,H,W] in Forecast::frame; actions [B,frames] or [B,frames,A], or undefined. The
+  // same but for rounding as so many next(), and by default just that.
+  virtual Forecast next_frames(const State& state, const at::Tensor& actions, int64_t frames);
+
+  // How many frames are best made together from this state with actions like these: where what comes does not depend on
+  // what was forecast, many are one pass.
+  virtual int64_t frames_at_once(const State&, const at::Tensor& /*actions*/) const { return 1; }
 
   // A true frame [B,C,H,W]. After next() it is the truth of the frame that was just forecast, and takes its place; after
   // start() or another observe() it is the one that follows. `action` led to it.

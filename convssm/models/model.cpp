@@ -4,7 +4,9 @@
 #include <ATen/ATen.h>
 
 #include "convssm/base/error.h"
+#include "convssm/io/checksum.h"
 #include "convssm/models/forecaster.h"
+#include "convssm/models/tokenizer.h"
 
 namespace convssm::models {
 
@@ -16,7 +18,34 @@ std::vector<Player> Model::players() const {
   return {all};
 }
 
-void Model::check_data(const data::FrameFormat&, const data::ActionFormat&) const {}
+void Model::check_data(const data::DataFormat&) const {}
+
+TokenizerPart Model::tokenizer_part() {
+  Tokenizer* tokenizer = as_tokenizer();
+  return tokenizer != nullptr ? TokenizerPart{shared_from_this(), tokenizer} : TokenizerPart{};
+}
+
+at::Tensor video_of(Model& model, const Clips& clips) {
+  if (clips.video.defined()) return clips.video;
+  Tokenizer* tokenizer = model.as_tokenizer();
+  if (tokenizer == nullptr || !clips.codes.defined()) {
+    fail(ErrorKind::usage, "the clips hold codes, and this model has no tokenizer to make frames of them: {}",
+         model.description());
+  }
+  return tokenizer->decode(clips.codes.to(device_of(model)));
+}
+
+std::string hash_of(const TokenizerPart& part) {
+  io::Checksum sum;
+  const auto add = [&](const std::string& name, const at::Tensor& value) {
+    const at::Tensor bytes = value.detach().cpu().contiguous();
+    sum.add(std::as_bytes(std::span(name)));
+    sum.add({static_cast<const std::byte*>(bytes.data_ptr()), bytes.nbytes()});
+  };
+  for (const auto& item : part.module->named_parameters()) add(item.key(), item.value());
+  for (const auto& item : part.module->named_buffers()) add(item.key(), item.value());
+  return sum.text();
+}
 
 void Model::train(bool on) {
   torch::nn::Module::train(on);
@@ -37,6 +66,13 @@ at::Device device_of(const torch::nn::Module& module) {
 int64_t parameter_count(const torch::nn::Module& module) {
   int64_t count = 0;
   for (const at::Tensor& p : module.parameters()) count += p.numel();
+  return count;
+}
+
+int64_t learned_count(const Model& model) {
+  int64_t count = 0;
+  for (const Player& player : model.players())
+    for (const auto& [name, value] : player.parameters) count += value.numel();
   return count;
 }
 

@@ -21,6 +21,7 @@ using data::Clips;
 
 class Forecaster;
 class Tokenizer;
+struct TokenizerPart;
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -63,12 +64,15 @@ class Model : public torch::nn::Module {
   virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
 
   // Error(usage) if clips like these cannot be trained on; says which option would have to change.
-  virtual void check_data(const data::FrameFormat& frames, const data::ActionFormat& actions) const;
+  virtual void check_data(const data::DataFormat& data) const;
 
   virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 
   virtual Forecaster* as_forecaster() { return nullptr; }
   virtual Tokenizer* as_tokenizer() { return nullptr; }
+
+  // The tokenizer with what it is made of, for models of codes. By default the whole model, if it is one.
+  virtual TokenizerPart tokenizer_part();
 
   virtual std::string description() const = 0;           // "pixel predictor, convs5 core, 21.7M parameters"
   virtual std::string label() const { return "model"; }  // a word for tables: "convs5"
@@ -98,6 +102,9 @@ at::Device device_of(const torch::nn::Module& module);
 
 // The number of values of all parameters: those that learn and those of frozen parts, as a model file holds them.
 int64_t parameter_count(const torch::nn::Module& module);
+
+// Of the parameters of its players alone.
+int64_t learned_count(const Model& model);
 
 // The forecaster of a model; Error(usage) that names the model if it has none.
 Forecaster& forecaster_of(Model& model);

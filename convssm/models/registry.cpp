@@ -8,7 +8,9 @@
 #include "convssm/base/error.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/registry.h"
+#include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/pixel/pixel_predictor.h"
+#include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
 #include "convssm/ops/allocator.h"
 
@@ -28,6 +30,19 @@ std::shared_ptr<Model> make_vqgan(const nlohmann::json& json, const data::FrameF
   return std::make_shared<VqGan>(options);
 }
 
+std::shared_ptr<Model> make_codes(const nlohmann::json& json, const data::FrameFormat&) {
+  return std::make_shared<CodePredictor>(CodeOptions::from_json(json));
+}
+
+std::shared_ptr<Model> make_teco(const nlohmann::json& json, const data::FrameFormat&) {
+  return std::make_shared<Teco>(TecoOptions::from_json(json));
+}
+
+// Options that change how futures are drawn, not what was learned.
+const std::vector<std::string> kSampling = {"temperature", "top_k", "core.window", "core.recompute", "like_reference"};
+const std::vector<std::string> kTecoSampling = {"temperature",    "top_k",         "core.window",    "core.recompute",
+                                                "like_reference", "maskgit.draft", "maskgit.revise", "maskgit.rounds"};
+
 std::vector<ModelInfo> own_models() {
   return {
       {"pixel",
@@ -40,6 +55,10 @@ std::vector<ModelInfo> own_models() {
        make_vqgan,
        {"images_at_once"},
        [](const nlohmann::json& json) { VqGanOptions::from_json(json); }},
+      {"codes", "encoder, temporal core, decoder on the codes of a tokenizer, cross-entropy", make_codes, kSampling,
+       [](const nlohmann::json& json) { check_core_options(CodeOptions::from_json(json).core); }},
+      {"teco", "latents of pairs of frames of codes, temporal core, MaskGit prior, decoder", make_teco, kTecoSampling,
+       [](const nlohmann::json& json) { check_core_options(TecoOptions::from_json(json).core); }},
   };
 }
 

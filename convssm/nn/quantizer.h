@@ -39,9 +39,10 @@ struct QuantizerOptions {
 };
 
 struct Quantized {
-  at::Tensor out;    // like z; its gradient is that of z
-  at::Tensor codes;  // [N,h,w] int64
-  at::Tensor loss;   // scalar
+  at::Tensor out;                // like z; its gradient is that of z
+  at::Tensor codes;              // [N,h,w] int64
+  at::Tensor loss;               // scalar, the sum of
+  at::Tensor commitment, table;  // of z to its codes, of the table to what was chosen; undefined: there is none
 };
 
 // How a training uses a quantizer.

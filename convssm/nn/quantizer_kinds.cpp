@@ -39,6 +39,11 @@ at::Tensor shaped(const at::Tensor& codes, const at::Tensor& z) {
 
 at::Tensor straight_through(const at::Tensor& z, const at::Tensor& q) { return z + (q - z).detach(); }
 
+Quantized with_losses(const at::Tensor& out, const at::Tensor& codes, const at::Tensor& commitment,
+                      const at::Tensor& table) {
+  return {out, codes, table + commitment, commitment, table};
+}
+
 at::Tensor unit(const at::Tensor& x) { return x / x.square().sum(1, true).sqrt().clamp_min(1e-6); }
 
 at::Tensor uniform(at::IntArrayRef shape, double bound, Stream stream) {
@@ -67,7 +72,8 @@ Quantized GradientQuantizer::forward(const at::Tensor& z, const QuantizerUse& us
   if (use.learn) count(codes);
   const at::Tensor table = (e - z.detach()).square().mean(), commitment = (e.detach() - z).square().mean();
   const double beta = options_.beta;
-  return {straight_through(z, e), codes, options_.legacy_beta ? beta * table + commitment : table + beta * commitment};
+  return with_losses(straight_through(z, e), codes, options_.legacy_beta ? commitment : beta * commitment,
+                     options_.legacy_beta ? beta * table : table);
 }
 
 EmaQuantizer::EmaQuantizer(const QuantizerOptions& o, const Stream& stream) : Quantizer(o) {
@@ -98,7 +104,8 @@ Quantized EmaQuantizer::forward(const at::Tensor& z, const QuantizerUse& use) {
     follow(rows_of(z.detach()), codes.flatten());
     if (use.restart && options_.restart > 0) begin_again(rows_of(z.detach()), use.random.split("restart"));
   }
-  return {straight_through(z, e), codes, options_.beta * (e - z).square().mean()};
+  const at::Tensor commitment = options_.beta * (e - z).square().mean();
+  return {straight_through(z, e), codes, commitment, commitment, {}};
 }
 
 // On the first batch: k-means puts the table where the features are.
@@ -153,7 +160,7 @@ Quantized CosineQuantizer::forward(const at::Tensor& z, const QuantizerUse& use)
   const at::Tensor codes = codes_of(z), c = embed(codes), u = unit(z);
   if (use.learn) count(codes);
   const at::Tensor table = (c - u.detach()).square().mean(), commitment = (c.detach() - u).square().mean();
-  return {straight_through(u, c), codes, 0.5 * table + 0.5 * options_.beta * commitment};
+  return with_losses(straight_through(u, c), codes, 0.5 * options_.beta * commitment, 0.5 * table);
 }
 
 FsqQuantizer::FsqQuantizer(const QuantizerOptions& o) : Quantizer(o) {
@@ -198,7 +205,7 @@ at::Tensor FsqQuantizer::embed(const at::Tensor& codes) {
 Quantized FsqQuantizer::forward(const at::Tensor& z, const QuantizerUse& use) {
   const at::Tensor soft = bounded(z), codes = codes_of(z);
   if (use.learn) count(codes);
-  return {straight_through(soft, soft.round()) / per_channel(width_, z), codes, at::zeros({}, z.options())};
+  return {straight_through(soft, soft.round()) / per_channel(width_, z), codes, at::zeros({}, z.options()), {}, {}};
 }
 
 }  // namespace convssm::nn

@@ -51,6 +51,7 @@ uint64_t encode_clips(models::Model& model, const data::Dataset& dataset, const 
   const at::NoGradGuard no_grad;
   const models::EvalMode mode(model);
   const models::CodeFormat format = tokenizer->codes();
+  const std::string hash = models::hash_of(model.tokenizer_part());
   const at::Device device = models::device_of(model);
   int64_t done = 0;  // frames of clips before the current one
   const auto encode = [&](uint64_t index, const std::string& path) {
@@ -65,7 +66,7 @@ uint64_t encode_clips(models::Model& model, const data::Dataset& dataset, const 
       progress(done + first + count);
     }
     data::write_codes(path, codes, actions.empty() ? at::Tensor() : at::cat(actions), format.count,
-                      dataset.revisits(o.split, index, frames));
+                      dataset.revisits(o.split, index, frames), hash);
   };
   return data::write_clip_files(o, encode, [&](uint64_t clips) {
     done += frames_of(dataset, o, clips - 1);

@@ -10,6 +10,7 @@
 #include "convssm/models/registry.h"
 #include "convssm/nn/modules.h"
 #include "convssm/run/checkpoint.h"
+#include "convssm/run/tokenizer_section.h"
 
 namespace convssm::run {
 namespace {
@@ -42,14 +43,16 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   dataset_->check();
   nn::take_fewer_groups();  // of other models
-  model_ = make_model(config, dataset_->format());
+  const data::FrameFormat frames = frames_of(config, *dataset_);
+  model_ = make_model(config, frames);
+  if (!folder.has_checkpoints()) load_tokenizer(*model_, config);
   model_->to(device);
   if (!folder.has_checkpoints()) {
     for (const std::string& line : nn::take_fewer_groups()) log_info("{}", line);
   }
-  recorder_ = std::make_unique<Recorder>(folder, config, *model_, dataset_->format(), std::move(refresh));
+  recorder_ = std::make_unique<Recorder>(folder, config, *model_, frames, std::move(refresh));
   trainer_ = std::make_unique<train::Trainer>(*model_, dataset_, config.train, config.seed, *recorder_);
-  if (folder.has_checkpoints()) load(folder.path("checkpoints"));
+  if (folder.has_checkpoints()) load(folder.path("checkpoints"), frames);
   if (trainer_->step() >= config.train.steps) {
     log_info("the run is finished: step {} of {}; train.steps=N goes on", trainer_->step(), config.train.steps);
   }
@@ -58,10 +61,10 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   recorder_->begin(trainer_->step());
 }
 
-void TrainingRun::load(const std::string& checkpoints) {
+void TrainingRun::load(const std::string& checkpoints, const data::FrameFormat& frames) {
   const CheckpointRecord record = find_checkpoint(checkpoints);
   const io::SafetensorsFile file(record.tensors);
-  check_ranges(file, dataset_->format());
+  check_ranges(file, frames);
   load_arrays(*model_, file);
   trainer_->restore(file, record.step, record.extras);
   set_aside_checkpoints_after(checkpoints, record.step);

@@ -29,7 +29,7 @@ class TrainingRun {
   int64_t saved_step() const { return trainer_->saved_step(); }  // of the newest checkpoint; -1: none
 
  private:
-  void load(const std::string& checkpoints);
+  void load(const std::string& checkpoints, const data::FrameFormat& frames);
 
   std::shared_ptr<const data::Dataset> dataset_;
   std::shared_ptr<models::Model> model_;

@@ -23,7 +23,7 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, models::Model& mo
          frames, data::name(split), dataset.longest(split), which.empty() ? "" : ". " + which);
   };
   check(data::Split::train, o.frames, "frames");
-  model.check_data(dataset.format(), dataset.actions());
+  model.check_data(data::format_of(dataset));
   if (o.sample_interval == 0) return;
   if (dataset.size(data::Split::valid) == 0) {
     log_warning("the dataset has no valid clips: training takes no samples");

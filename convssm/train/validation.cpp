@@ -43,12 +43,12 @@ std::optional<Validation> forecast(models::Model& model, const data::Dataset& da
 
   Validation result;
   result.clips.context = context;
-  const at::Tensor known = clips.video.slice(1, 0, context);
+  const at::Tensor video = models::video_of(model, there).cpu(), known = video.slice(1, 0, context);
   for (int64_t i = 0; i < clips.batch(); ++i) {
-    result.clips.truth.push_back(clips.video[i]);
+    result.clips.truth.push_back(video[i]);
     result.clips.forecast.push_back(at::cat({known[i], future[i]}));
   }
-  const at::Tensor truth = metrics::truncated_f01(clips.video.slice(1, context));
+  const at::Tensor truth = metrics::truncated_f01(video.slice(1, context));
   const at::Tensor last = metrics::truncated_f01(known.slice(1, context - 1)).expand_as(truth).contiguous();
   score(result.scores, "", truth, metrics::truncated_f01(future));
   score(result.scores, "copy_last.", truth, last);

@@ -9,6 +9,10 @@ namespace {
 
 constexpr int kSide = Texture::size;
 
+// How far the two colours of a pattern are apart, of what two colours can be: walls are mostly of one tone, as in real rooms
+// and in the mazes of DMLab. At 64 pixels harder patterns are noise more than texture.
+constexpr double kContrast = 0.4;
+
 struct Paint {
   double second = 0;  // share of the second colour
   double light = 1;
@@ -160,7 +164,7 @@ std::vector<Color> random_pattern(TextureUse use, Stream random) {
   const Color first = from_hsv(hue, wall ? random.uniform(0.45, 0.9) : random.uniform(0.15, 0.5),
                                random.uniform(wall ? 0.65 : 0.5, 0.95));
   const double other = random.uniform() < 0.5 ? hue : random.uniform();
-  const Color second = from_hsv(other, random.uniform(0.1, 0.6), random.uniform(0.3, 0.85));
+  const Color second = mixed(first, from_hsv(other, random.uniform(0.1, 0.6), random.uniform(0.3, 0.85)), kContrast, 1);
   const Grain grain(random, 8), fine(random, 32);
   std::vector<Color> texels;
   texels.reserve(kSide * kSide);
@@ -168,7 +172,7 @@ std::vector<Color> random_pattern(TextureUse use, Stream random) {
     for (int x = 0; x < kSide; ++x) {
       const double u = (x + 0.5) / kSide, v = (y + 0.5) / kSide;
       const Paint paint = family(u, v, grain);
-      texels.push_back(mixed(first, second, paint.second, paint.light * (0.9 + 0.2 * fine.point(x / 2, y / 2))));
+      texels.push_back(mixed(first, second, paint.second, paint.light * (0.95 + 0.1 * fine.point(x / 2, y / 2))));
     }
   }
   return texels;

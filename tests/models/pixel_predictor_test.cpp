@@ -303,8 +303,8 @@ TEST(PixelPredictor, ActionsMayBeNumbers) {
   EXPECT_FALSE(forecaster.compiles());
   expect_error([&] { loss(at::zeros({2, 4, 3})); }, {"actions", "[B,T,2]", "[2,4,3]"});
   expect_error([&] { loss(at::zeros({2, 4}, at::kLong)); }, {"actions", "[B,T,2]", "[2,4]"});
-  expect_error([&] { model->check_data({1, 7, 9}, {.values = 3}); }, {"3 numbers", "model.action_values=3"});
-  expect_error([&] { model->check_data({1, 7, 9}, {}); }, {"action_values=2", "the data has none", "data.actions_key"});
+  expect_error([&] { model->check_data({{1, 7, 9}, {.values = 3}}); }, {"3 numbers", "model.action_values=3"});
+  expect_error([&] { model->check_data({{1, 7, 9}}); }, {"action_values=2", "the data has none", "data.actions_key"});
   EXPECT_EQ(forecaster.actions().values, 2);
 }
 

@@ -132,6 +132,8 @@ class PatchTokenizer : public models::Tokenizer {
     return means.unsqueeze(2).repeat_interleave(2, 3).repeat_interleave(2, 4);
   }
   models::CodeFormat codes() const override { return {16, 2, 2}; }
+  at::Tensor embed(const at::Tensor& codes) override { return codes.unsqueeze(1).to(at::kFloat) / 8 - 1; }
+  int64_t features() const override { return 1; }
 };
 
 }  // namespace convssm::testing

@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convssm/cores/frame_core.h"
+#include "convssm/models/dynamics.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/models/model.h"
 #include "convssm/nn/frame_coder.h"
-#include "convssm/nn/modules.h"
 
 namespace convssm::models {
 
@@ -20,11 +19,9 @@ struct PixelOptions {
   int64_t channels = 1, height = 64, width = 64;  // of the frames
   nn::CoderOptions encoder, decoder;
   nlohmann::json core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}};
-  int64_t actions = 1;          // A: the embedding has A+1 rows, the last one for the masked action; 0: no embedding
-  int64_t action_values = 0;    // numbers of an action instead; a masked one enters as zeros and a mark
-  int64_t action_features = 1;  // channels of the embedding
-  double loss_weight = 0.5;     // w
-  uint64_t seed = 0;            // of the initial values
+  ActionOptions actions;
+  double loss_weight = 0.5;  // w
+  uint64_t seed = 0;         // of the initial values
 
   // From the `model` section of a config, without its `name`; the frames' size is not part of it.
   static PixelOptions from_json(const nlohmann::json& json);
@@ -38,9 +35,9 @@ class PixelPredictorImpl : public Model, public Forecaster {
   explicit PixelPredictorImpl(const PixelOptions& options);
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
-  std::string obstacle_to_chunks() const override;
-  void check_data(const data::FrameFormat& frames, const data::ActionFormat& actions) const override;
-  double pair_bytes() const override { return core_->pair_bytes(); }
+  std::string obstacle_to_chunks() const override { return dynamics_.obstacle_to_chunks(); }
+  void check_data(const data::DataFormat& data) const override;
+  double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return this; }
   std::string description() const override;
   std::string label() const override { return options_.core.value("name", "?"); }
@@ -49,7 +46,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
   Forecast next(const State& state, const at::Tensor& action) override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;
-  data::ActionFormat actions() const override;
+  data::ActionFormat actions() const override { return dynamics_.actions().format(); }
   int64_t clips_in(const State& state) const override;
   bool compiles() const override;  // a plan is made of kernels, which run on the CPU
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
@@ -57,26 +54,25 @@ class PixelPredictorImpl : public Model, public Forecaster {
   // Describes next() to a plan (nn/frame_plan.h). Its doors: `frame` [B,C,H,W] goes in, `next` [B,C,H,W] comes out,
   // `action` int64 [B] if the model takes actions, and the states by their names in the State. The states are marked.
   void plan(nn::FramePlan& plan);
+  const ActionInput& action_input() const { return dynamics_.actions(); }
   const PixelOptions& options() const { return options_; }
 
   // Error(usage) unless these are clips of this model's frames and actions.
   void check(const char* operation, const Clips& clips) const;
 
  private:
-  at::Tensor embed_actions(const at::Tensor& actions, int64_t N, const at::TensorOptions& like);  // [N,action_features]
-  at::Tensor core_input(const at::Tensor& frames, const at::Tensor& actions);  // [N,C,H,W], [N..] -> [N,F,h,w]
+  at::Tensor features_of(const at::Tensor& frames);  // [N,C,H,W] -> [N,F,h,w]
   // Frames [B,L,C,H,W] and the actions [B,L] after them through encoder and core: y [L,B,F,h,w].
   cores::CoreOutput run_core(const at::Tensor& frames, const at::Tensor& coming, const State& inner,
                              const data::ClipTiming& timing);
   State take_in(const Clips& context);
   at::Tensor decode(const at::Tensor& features);  // [N,F,h,w] -> [N,C,H,W]
+  at::Tensor waiting_frame(const State& state) const;
 
   PixelOptions options_;
   int64_t pad_height_ = 0, pad_width_ = 0;
   nn::Encoder encoder_{nullptr};
-  at::Tensor action_table_;
-  nn::Dense action_layer_{nullptr};
-  std::shared_ptr<cores::FrameCore> core_;
+  Dynamics dynamics_;
   nn::Decoder decoder_{nullptr};
 };
 TORCH_MODULE(PixelPredictor);

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "convssm/models/pixel/pixel_predictor.h"
-#include "convssm/models/pixel/pixel_state.h"
+#include "convssm/models/waiting_state.h"
 #include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 
@@ -13,6 +13,7 @@ namespace convssm::models::pixel {
 namespace {
 
 constexpr int64_t kWatchedForecasts = 16;
+constexpr const char* kFrame = "frame";
 
 std::unique_ptr<nn::FramePlan> make_plan(PixelPredictorImpl& model, const nn::FramePlanOptions& options) {
   auto plan = std::make_unique<nn::FramePlan>(options);
@@ -42,7 +43,7 @@ class PlanEngine : public FrameEngine {
   void load(const State& state) override {
     at::NoGradGuard no_grad;
     const PixelOptions& o = model_.options();
-    const at::Tensor frame = waiting_frame(state, o.channels, o.height, o.width);
+    const at::Tensor frame = waiting_value(state, kFrame, {o.channels, o.height, o.width}, at::kFloat);
     refuse_times(waiting_timing(state, frame.size(0)));
     const bool begins = core_state(state).empty();  // of one frame, which waits
     for (const std::string& name : plan_->states()) {
@@ -97,9 +98,7 @@ class PlanEngine : public FrameEngine {
     if (!action.defined()) {
       door("action").zero_();
     } else {
-      const int64_t known = model_.options().actions;
-      const int64_t largest = write(door("action"), "action", action).max().item<int64_t>();
-      ops::require("engine", largest < known, "actions must be below model.actions = {}, got {}", known, largest);
+      model_.action_input().check_below("engine", write(door("action"), "action", action));
     }
   }
 

@@ -36,6 +36,8 @@ class VqAutoencoder : public torch::nn::Module, public Tokenizer {
   at::Tensor encode(const at::Tensor& video) override;
   at::Tensor decode(const at::Tensor& codes) override;  // cut to [-1,1]
   CodeFormat codes() const override;
+  at::Tensor embed(const at::Tensor& codes) override { return quantize_->embed(codes); }
+  int64_t features() const override { return quantize_->features(); }
 
   const nn::Quantizer& quantizer() const { return *quantize_; }
   const at::Tensor& last_weight() const { return decoder_->last_weight(); }

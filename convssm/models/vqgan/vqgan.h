@@ -42,10 +42,10 @@ class VqGan : public Model {
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return "its frames are one batch, of which the codes are counted"; }
   Tokenizer* as_tokenizer() override { return autoencoder_.get(); }
+  TokenizerPart tokenizer_part() override { return {autoencoder_, autoencoder_.get()}; }  // without its discriminator
   std::string description() const override;
   std::string label() const override { return "vqgan"; }
 
-  // What a model of codes registers as its frozen part.
   const std::shared_ptr<VqAutoencoder>& autoencoder() const { return autoencoder_; }
 
   // Takes these perceptual weights instead of looking for them; null: there are none.

@@ -1,0 +1,185 @@
+// The codes of a frame wait in the state (models/waiting_state.h) beside `random`, the position of each clip's draws.
+#include "convssm/models/codes/code_predictor.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/models/clip_random.h"
+#include "convssm/models/waiting_state.h"
+#include "convssm/ops/check.h"
+
+namespace convssm::models {
+namespace {
+
+constexpr int64_t kContextFrames = 16;  // that run through the core at once
+constexpr const char *kCodes = "codes", *kRandom = "random";
+
+}  // namespace
+
+CodePredictor::CodePredictor(const CodeOptions& options) : options_(options) {
+  const Stream stream(options.seed, "code predictor");
+  const TokenizerPart tokenizer = make_tokenizer(options.codes.tokenizer);
+  if (tokenizer) register_frozen("tokenizer", tokenizer.module);
+  codes_ = CodeInput(*this, options.codes, tokenizer, stream);
+  const data::CodeFormat grid = codes_.format();
+  const int64_t scale = options.encoder.scale();
+  ops::require("model", grid.height % scale == 0 && grid.width % scale == 0,
+               "the {} depths of the encoder halve frames of codes to a whole number of pixels, got {} x {} codes",
+               options.encoder.depths.size(), grid.height, grid.width);
+  encoder_ = register_module("encoder", nn::Encoder(codes_.features(), options.encoder, stream.split("encoder")));
+  dynamics_ = Dynamics(*this, options.core, options.actions,
+                       {options.encoder.depths.back(), grid.height / scale, grid.width / scale}, stream);
+  decoder_ = register_module(
+      "decoder", nn::Decoder(dynamics_.out_channels(), grid.count, options.decoder, stream.split("decoder")));
+}
+
+void CodePredictor::check_data(const data::DataFormat& data) const {
+  codes_.check_data(data);
+  dynamics_.actions().check_data(data.actions);
+}
+
+std::string CodePredictor::obstacle_to_chunks() const {
+  if (options_.masking.drop_loss > 0) return "the frames that count are drawn for whole clips; expected drop_loss: 0";
+  if (options_.masking.causal()) return "causal_masking is defined on whole clips";
+  return dynamics_.obstacle_to_chunks();
+}
+
+at::Tensor CodePredictor::features_of(const at::Tensor& codes) { return encoder_(codes_.embed(codes)); }
+
+LossOutput CodePredictor::loss(const Clips& clips, const LossContext& context, const State& start) {
+  const int64_t predictions = std::max<int64_t>(clips.frames() - 1, 1);
+  return loss_of(clips, draw_choices(options_.masking, predictions, context.random), start);
+}
+
+LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, const State& start) {
+  const MaskingOptions& masking = options_.masking;
+  dynamics_.actions().check("loss", clips.actions);
+  const int64_t B = clips.batch(), L = clips.frames() - 1;
+  ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
+               clips.frames());
+  ops::require("loss", masking.context <= L,
+               "clips of {} frames (train.frames) end before causal_masking.context = {} is over", clips.frames(),
+               masking.context);
+  const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,h,w]
+  const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
+  const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, 0, masking, blind);
+  auto out = dynamics_.run(features, B, slice_actions(clips.actions, 1, L + 1), core_state(start),
+                           slice_timing(clips.timing, 0, L));
+
+  const auto counted = [&](const at::Tensor& x) { return chosen_frames(x, B, choices.frames); };
+  const at::Tensor logits = decoder_(counted(out.y.flatten(0, 1))), labels = counted(codes.slice(0, B));
+  const at::Tensor each = cross_entropy(logits, labels, options_.label_smoothing).sum({1, 2}).view({-1, B});
+  const at::Tensor weights = frame_weights(choices.frames, masking.context, blind).to(each.scalar_type());
+  at::Tensor total = (each * weights).sum();
+  if (masking.causal() && masking.like_reference) {
+    const data::CodeFormat grid = codes_.format();
+    total = total + label_entropy(grid.count, options_.label_smoothing) * static_cast<double>(grid.height * grid.width);
+  }
+  const at::Tensor per_code = each.detach().mean() / static_cast<double>(codes.size(1) * codes.size(2));
+  return {total, {{"cross_entropy", total.detach()}, {"nats_per_code", per_code}}, make_state(out.state)};
+}
+
+State CodePredictor::after(const State& core, const at::Tensor& codes, bool forecast, const at::Tensor& random,
+                           const ssm::Timing& timing) const {
+  State state = make_state(core, kCodes, codes, forecast, timing);
+  state.set(kRandom, random);
+  return state;
+}
+
+State CodePredictor::start(const Clips& context, const Seeds& seeds) {
+  at::NoGradGuard no_grad;
+  dynamics_.actions().check("start", context.actions);
+  ops::require("start", context.frames() > 0, "a context needs at least 1 frame, got 0");
+  const int64_t B = context.batch(), known = context.frames() - 1;
+  const at::Tensor codes = codes_.codes_of("start", context);
+  State inner;
+  for (int64_t k = 0; k < known; k += kContextFrames) {
+    const int64_t end = std::min(k + kContextFrames, known);
+    inner = dynamics_
+                .run(features_of(time_first(codes.slice(1, k, end))), B, slice_actions(context.actions, k + 1, end + 1),
+                     inner, slice_timing(context.timing, k, end))
+                .state;
+  }
+  const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
+  const data::ClipTiming& timing = context.timing;
+  return after(inner, last(codes), false, first_position(seeds, B),
+               {last(timing.dt), last(timing.resets), timing.step_rescale});
+}
+
+at::Tensor CodePredictor::waiting_codes(const State& state) const {
+  const data::CodeFormat grid = codes_.format();
+  const at::Tensor codes = waiting_value(state, kCodes, {grid.height, grid.width}, at::kLong);
+  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count;
+  if (!inside) fail(ErrorKind::data, "the state must hold codes of 0 to {}, there are others", grid.count - 1);
+  waiting_value(state, kRandom, {2}, at::kLong);
+  return codes;
+}
+
+int64_t CodePredictor::clips_in(const State& state) const { return waiting_codes(state).size(0); }
+
+at::Tensor CodePredictor::waiting_features(const State& state, const at::Tensor& action) {
+  const at::Tensor codes = waiting_codes(state), features = features_of(codes);
+  const MaskingOptions& masking = options_.masking;
+  if (!masking.causal() || (!forecast_waits(state) && !masking.like_reference)) return features;
+  const at::Tensor blind = masked_rows(action, codes.size(0), codes.options());
+  return features.masked_fill(blind.logical_not().view({-1, 1, 1, 1}), masking.value);
+}
+
+State CodePredictor::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  const at::Tensor waiting = waiting_codes(state);
+  const ssm::Timing timing = waiting_timing(state, waiting.size(0));
+  State inner = core_state(state);
+  if (!forecast_waits(state)) inner = dynamics_.step(features_of(waiting), action, inner, timing).state;
+  const at::Tensor codes = codes_.codes_of("observe", {frame.unsqueeze(1)}).squeeze(1);
+  ops::require_shape("observe", "codes of the frame", codes, waiting.sizes());
+  return after(inner, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
+}
+
+Forecast CodePredictor::next(const State& state, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  const ssm::Timing timing = waiting_timing(state, clips_in(state));
+  auto out = dynamics_.step(waiting_features(state, action), action, core_state(state), timing);
+  at::Tensor random = state.get(kRandom);
+  const at::Tensor codes = draw_codes(random, decoder_(out.y), options_.sampling);
+  return {codes_.frames_of(codes), after(out.state, codes, true, random, {{}, {}, timing.step_rescale})};
+}
+
+bool CodePredictor::open_loop(const at::Tensor& actions) const {
+  if (!options_.masking.causal() || !actions.defined()) return false;
+  return !masked_rows(actions, actions.size(0), actions.options()).any().item<bool>();
+}
+
+int64_t CodePredictor::frames_at_once(const State&, const at::Tensor& actions) const {
+  return open_loop(actions) ? kContextFrames : 1;
+}
+
+// Open loop: the first frame goes in as it waits, the others are hidden, so all of them are known before any is drawn.
+Forecast CodePredictor::next_frames(const State& state, const at::Tensor& actions, int64_t frames) {
+  if (!open_loop(actions) || frames < 2) return Forecaster::next_frames(state, actions, frames);
+  at::NoGradGuard no_grad;
+  const ssm::Timing timing = waiting_timing(state, clips_in(state));
+  if (timing.varies()) return Forecaster::next_frames(state, actions, frames);
+  const at::Tensor first = waiting_features(state, actions.select(1, 0));
+  const int64_t B = first.size(0);
+  const at::Tensor hidden = at::full_like(first, options_.masking.value).repeat({frames - 1, 1, 1, 1});
+  const at::Tensor features = at::cat({first, hidden}).contiguous(at::MemoryFormat::ChannelsLast);
+  auto out =
+      dynamics_.run(features, B, slice_actions(actions, 0, frames), core_state(state), {{}, {}, timing.step_rescale});
+  at::Tensor random = state.get(kRandom), codes;
+  std::vector<at::Tensor> drawn;
+  for (int64_t k = 0; k < frames; ++k) {
+    codes = draw_codes(random, decoder_(out.y[k]), options_.sampling);
+    drawn.push_back(codes_.frames_of(codes));
+  }
+  return {at::stack(drawn, 1), after(out.state, codes, true, random, {{}, {}, timing.step_rescale})};
+}
+
+std::string CodePredictor::description() const {
+  const data::CodeFormat grid = codes_.format();
+  return fmt::format("code predictor, {} core, {} x {} of {} codes, {:.2f}M parameters{}",
+                     options_.core.value("name", "?"), grid.height, grid.width, grid.count,
+                     static_cast<double>(learned_count(*this)) * 1e-6,
+                     codes_.has_frames() ? " beside its tokenizer" : "");
+}
+
+}  // namespace convssm::models

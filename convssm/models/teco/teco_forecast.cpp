@@ -1,0 +1,143 @@
+// How TECO forecasts. A latent waits in the state, and beside it the codes of its frame: the posterior of a true frame after it
+// is one of the pair. Drawn latents go on as they are drawn; frames are not encoded again.
+#include <ATen/ATen.h>
+
+#include "convssm/models/clip_random.h"
+#include "convssm/models/teco/teco.h"
+#include "convssm/models/waiting_state.h"
+#include "convssm/ops/check.h"
+
+namespace convssm::models {
+namespace {
+
+constexpr int64_t kContextFrames = 16;  // that run at once
+constexpr const char *kLatent = "latent", *kCodes = "codes", *kRandom = "random";
+
+}  // namespace
+
+State Teco::after(const State& core, const at::Tensor& latent, const at::Tensor& codes, bool forecast,
+                  const at::Tensor& random, const ssm::Timing& timing) const {
+  State state = make_state(core, kLatent, latent, forecast, timing);
+  state.set(kCodes, codes);
+  state.set(kRandom, random);
+  return state;
+}
+
+at::Tensor Teco::waiting_latent(const State& state) const {
+  const data::CodeFormat grid = codes_.format();
+  const at::Tensor latent = waiting_value(state, kLatent, {options_.features, height_, width_}, at::kFloat);
+  const at::Tensor codes = waiting_value(state, kCodes, {grid.height, grid.width}, at::kLong);
+  const at::Tensor random = waiting_value(state, kRandom, {2}, at::kLong);
+  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count;
+  if (inside && codes.size(0) == latent.size(0) && random.size(0) == latent.size(0)) return latent;
+  fail(ErrorKind::data, "the state must hold codes of 0 to {} and random positions for the {} clips of its latents",
+       grid.count - 1, latent.size(0));
+}
+
+State Teco::start(const Clips& context, const Seeds& seeds) {
+  at::NoGradGuard no_grad;
+  dynamics_.actions().check("start", context.actions);
+  ops::require("start", context.frames() > 0, "a context needs at least 1 frame, got 0");
+  const int64_t B = context.batch(), K = context.frames(), known = K - 1;
+  const at::Tensor codes = codes_.codes_of("start", context);
+  State inner;
+  at::Tensor before = first_before(B), latent;
+  for (int64_t k = 0; k < K; k += kContextFrames) {
+    const int64_t end = std::min(k + kContextFrames, K), last = std::min(end, known);
+    const at::Tensor now = codes_.embed(time_first(codes.slice(1, k, end)));
+    const Latents found = posterior(at::cat({before, now.slice(0, 0, (end - k - 1) * B)}), now);
+    const at::Tensor latents = k == 0 ? at::cat({found.z.slice(0, 0, B), found.zq.slice(0, B)}) : found.zq;
+    before = now.slice(0, (end - k - 1) * B);
+    latent = latents.slice(0, (end - k - 1) * B);
+    if (last <= k) break;
+    inner = dynamics_
+                .run(latents.slice(0, 0, (last - k) * B), B, slice_actions(context.actions, k + 1, last + 1), inner,
+                     slice_timing(context.timing, k, last))
+                .state;
+  }
+  const auto at_end = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
+  const data::ClipTiming& timing = context.timing;
+  return after(inner, latent.clone(), at_end(codes), false, first_position(seeds, B),
+               {at_end(timing.dt), at_end(timing.resets), timing.step_rescale});
+}
+
+at::Tensor Teco::waiting_input(const State& state, const at::Tensor& action) const {
+  const at::Tensor latent = waiting_latent(state);
+  const MaskingOptions& masking = options_.masking;
+  if (!masking.causal() || (!forecast_waits(state) && !masking.like_reference)) return latent;
+  const at::Tensor blind = masked_rows(action, latent.size(0), latent.options());
+  return latent.masked_fill(blind.logical_not().view({-1, 1, 1, 1}), masking.value);
+}
+
+State Teco::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  const at::Tensor latent = waiting_latent(state), waiting = state.get(kCodes);
+  const ssm::Timing timing = waiting_timing(state, latent.size(0));
+  const bool replaces = forecast_waits(state);
+  State inner = core_state(state);
+  if (!replaces) inner = dynamics_.step(latent, action, inner, timing).state;
+  const at::Tensor codes = codes_.codes_of("observe", {frame.unsqueeze(1)}).squeeze(1);
+  ops::require_shape("observe", "codes of the frame", codes, waiting.sizes());
+  // The frame before the one that is replaced: forecasts remember it.
+  const at::Tensor before =
+      replaces ? waiting_value(state, "codes_before", waiting.sizes().slice(1), at::kLong) : waiting;
+  const at::Tensor zq = posterior(codes_.embed(before), codes_.embed(codes)).zq;
+  return after(inner, zq, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
+}
+
+Teco::Drawn Teco::draw(at::Tensor& random, const at::Tensor& deter) {
+  const int64_t B = deter.size(0), n = height_ * width_;
+  const auto logits = [&](const at::Tensor& tokens, const at::Tensor& places) {
+    const at::Tensor all = prior_(tokens.view({B, height_, width_}), deter);  // [B,K,h,w]
+    const at::Tensor rows = all.permute({0, 2, 3, 1}).reshape({B, n, -1});
+    return rows.gather(1, places.unsqueeze(2).expand({-1, -1, rows.size(2)}));
+  };
+  const at::Tensor tokens = draft_and_revise(random, n, prior_->hidden_token(), options_.draft, logits);
+  const at::Tensor latent = latent_of(tokens.view({B, height_, width_}));
+  return {latent, decoder_(at::cat({deter, latent}, 1)).argmax(1)};
+}
+
+Forecast Teco::next(const State& state, const at::Tensor& action) {
+  at::NoGradGuard no_grad;
+  const ssm::Timing timing = waiting_timing(state, clips_in(state));
+  auto out = dynamics_.step(waiting_input(state, action), action, core_state(state), timing);
+  at::Tensor random = state.get(kRandom);
+  const Drawn drawn = draw(random, out.y);
+  State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
+  next.set("codes_before", state.get(kCodes));
+  return {codes_.frames_of(drawn.codes), std::move(next)};
+}
+
+bool Teco::open_loop(const at::Tensor& actions) const {
+  if (!options_.masking.causal() || !actions.defined()) return false;
+  return !masked_rows(actions, actions.size(0), actions.options()).any().item<bool>();
+}
+
+int64_t Teco::frames_at_once(const State&, const at::Tensor& actions) const {
+  return open_loop(actions) ? kContextFrames : 1;
+}
+
+// Open loop: all of what the core says is known before anything is drawn.
+Forecast Teco::next_frames(const State& state, const at::Tensor& actions, int64_t frames) {
+  if (!open_loop(actions) || frames < 2) return Forecaster::next_frames(state, actions, frames);
+  at::NoGradGuard no_grad;
+  const ssm::Timing timing = waiting_timing(state, clips_in(state));
+  if (timing.varies()) return Forecaster::next_frames(state, actions, frames);
+  const at::Tensor first = waiting_input(state, actions.select(1, 0));
+  const at::Tensor hidden = at::full_like(first, options_.masking.value).repeat({frames - 1, 1, 1, 1});
+  auto out = dynamics_.run(at::cat({first, hidden}), first.size(0), slice_actions(actions, 0, frames),
+                           core_state(state), {{}, {}, timing.step_rescale});
+  at::Tensor random = state.get(kRandom), before;
+  Drawn drawn{{}, state.get(kCodes)};
+  std::vector<at::Tensor> all;
+  for (int64_t k = 0; k < frames; ++k) {
+    before = drawn.codes;
+    drawn = draw(random, out.y[k]);
+    all.push_back(codes_.frames_of(drawn.codes));
+  }
+  State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
+  next.set("codes_before", before);
+  return {at::stack(all, 1), std::move(next)};
+}
+
+}  // namespace convssm::models
