@@ -4,7 +4,10 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/models/waiting_state.h"
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
 
 namespace convssm::models {
 namespace {
@@ -63,6 +66,20 @@ cores::CoreOutput Dynamics::run(const at::Tensor& features, int64_t B, const at:
 cores::CoreOutput Dynamics::step(const at::Tensor& features, const at::Tensor& action, const State& inner,
                                  const ssm::Timing& timing) const {
   return core_->step(actions_.beside(features, action), inner, timing);
+}
+
+bool Dynamics::compiles() const {
+  return core_->has_plan() && actions_.format().values == 0 && ops::takes_kernels(core_->parameters()[0]);
+}
+
+nn::Buffer Dynamics::plan(nn::FramePlan& plan, nn::Buffer features) const {
+  const at::Tensor table = actions_.table();
+  const at::Tensor action = table.defined() ? plan.door("action", {plan.batch()}, at::kLong) : at::Tensor();
+  plan.set_scope(kCorePrefix);
+  const nn::Buffer y = core_->plan_with_rows(plan, features, table, action);
+  plan.set_scope("");
+  plan.mark_states();
+  return y;
 }
 
 std::string Dynamics::obstacle_to_chunks() const {

@@ -36,6 +36,12 @@ class Dynamics {
   cores::CoreOutput step(const at::Tensor& features, const at::Tensor& action, const State& inner,
                          const ssm::Timing& timing) const;
 
+  // Whether one frame can be a plan: the core has one, and actions are rows of a table or none.
+  bool compiles() const;
+
+  // Describes step() to a plan, with the actions of a door `action` int64 [B]. States have the names of a State.
+  nn::Buffer plan(nn::FramePlan& plan, nn::Buffer features) const;
+
   // "", or why the loss of a model with this core cannot be taken chunk by chunk (Model::obstacle_to_chunks).
   std::string obstacle_to_chunks() const;
 

@@ -63,6 +63,13 @@ class Model : public torch::nn::Module {
   // bounded memory, each chunk twice.
   virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
 
+  // Frames that clips need for all of the loss to be there, and the option that asks for them.
+  struct Need {
+    int64_t frames = 1;
+    std::string option = {};
+  };
+  virtual Need shortest_clip() const { return {}; }
+
   // Error(usage) if clips like these cannot be trained on; says which option would have to change.
   virtual void check_data(const data::DataFormat& data) const;
 

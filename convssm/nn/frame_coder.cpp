@@ -151,7 +151,15 @@ at::Tensor DecoderImpl::forward(const at::Tensor& x) {
 }
 
 Buffer DecoderImpl::plan(FramePlan& plan, Buffer x) {
-  Buffer h = plan.conv(x, first_->weight, first_->bias);
+  return plan_levels(plan, plan.conv(x, first_->weight, first_->bias));
+}
+
+Buffer DecoderImpl::plan(FramePlan& plan, Buffer x, Buffer beside) {
+  const Buffer h = plan.conv(x, first_->weight.slice(1, 0, x.channels), first_->bias);
+  return plan_levels(plan, plan.conv(beside, first_->weight.slice(1, x.channels), {}, {.add = h}));
+}
+
+Buffer DecoderImpl::plan_levels(FramePlan& plan, Buffer h) {
   for (size_t i = 0; i < levels_.size(); ++i) {
     if (i > 0) h = plan.double_size(h);
     for (auto& block : levels_[i]) h = block->plan(plan, h);

@@ -59,8 +59,11 @@ class DecoderImpl : public torch::nn::Module {
   DecoderImpl(int64_t in, int64_t out, const CoderOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,h,w] -> [N,out,h*scale,w*scale]
   Buffer plan(FramePlan& plan, Buffer x);
+  Buffer plan(FramePlan& plan, Buffer x, Buffer beside);  // of the channels of both
 
  private:
+  Buffer plan_levels(FramePlan& plan, Buffer h);
+
   Conv first_{nullptr};
   std::vector<std::vector<ResBlock>> levels_;  // from the coarsest
   Norm norm_{nullptr};

@@ -68,8 +68,14 @@ class FramePlan {
   // Of stride 2, with weight [O,C,3,3] and a line of zeros at the right and the bottom; even sizes.
   Buffer conv_down(Buffer x, const at::Tensor& weight, const at::Tensor& bias);
 
-  // softmax(q k^T / sqrt(channels)) v over the pixels of a frame.
-  Buffer attention(Buffer q, Buffer k, Buffer v);
+  // softmax(q k^T / sqrt(channels)) v over the pixels of a frame, of each head's channels alone. Queries may be fewer.
+  Buffer attention(Buffer q, Buffer k, Buffer v, int64_t heads = 1);
+
+  // base + table[choice of the pixel]: table [rows,C], choice a door int64 [B,h,w] or [B,pixels].
+  Buffer look_up(const at::Tensor& table, const at::Tensor& choice, Buffer base);
+
+  // The pixels at `places`, a door int64 [B,c], as one row of c.
+  Buffer pick(Buffer x, const at::Tensor& places);
 
   // --- Norms and elementwise steps, as in ops/norm.h and ops/activation.h.
   Buffer group_norm(Buffer x, int64_t groups, const at::Tensor& weight, const at::Tensor& bias,

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/ops/activation.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/dense.h"
@@ -45,6 +46,28 @@ MaskGitImpl::MaskGitImpl(const MaskGitOptions& o, const Stream& stream) : option
 at::Tensor MaskGitImpl::positions() const {
   const int64_t h = options_.height, w = options_.width;
   return at::cat({rows_.unsqueeze(1).expand({h, w, -1}), columns_.unsqueeze(0).expand({h, w, -1})}, 2).flatten(0, 1);
+}
+
+// The dense layer in is one of the token's features and one of cond's: the rows of the table go through the first when the
+// plan is made, cond through the second once for a frame.
+at::Tensor MaskGitImpl::condition(const at::Tensor& cond) const {
+  const Dense& in = transformer_->input();
+  const at::Tensor place = positions().t().view({1, options_.features, options_.height, options_.width});
+  return ops::dense(cond, in->weight.slice(1, options_.vocabulary), in->bias) + place;
+}
+
+void MaskGitImpl::plan(FramePlan& plan, int64_t count) {
+  const int64_t B = plan.batch(), h = options_.height, w = options_.width;
+  const at::Tensor tokens = plan.door("tokens", {B, h * w}, at::kLong),
+                   places = plan.door("places", {B, count}, at::kLong);
+  const Buffer known = plan.state("known", options_.features, h, w);
+  const at::Tensor rows =
+      ops::dense(table_, transformer_->input()->weight.slice(1, 0, options_.vocabulary).contiguous());
+  const Buffer y = transformer_->plan(plan, plan.look_up(rows, tokens, known), places);
+  const Buffer said = plan.conv(y, head_->weight, head_->bias, {.activation = ops::Activation::gelu});
+  const Buffer logits =
+      plan.conv(plan.layer_norm(said, norm_->weight, norm_->bias), table_.slice(0, 0, options_.codes), bias_);
+  plan.copy(logits, plan.state("logits", options_.codes, 1, count));
 }
 
 at::Tensor MaskGitImpl::forward(const at::Tensor& tokens, const at::Tensor& cond) {

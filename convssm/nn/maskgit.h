@@ -26,6 +26,11 @@ class MaskGitImpl : public torch::nn::Module {
   // tokens [N,h,w] int64 in 0 .. K, K is the hidden one; cond [N,cond,h,w] -> logits [N,K,h,w].
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& cond);
 
+  // Describes one pass to a plan. Doors: `tokens` int64 [B,h*w] and `places` int64 [B,count] go in, `known` [B,D,h,w] is
+  // what condition() made, `logits` [B,K,1,count] come out. What is the same for all passes of a frame is not in it.
+  void plan(FramePlan& plan, int64_t count);
+  at::Tensor condition(const at::Tensor& cond) const;  // [B,cond,h,w] -> [B,D,h,w]
+
   int64_t hidden_token() const { return options_.codes; }
   const MaskGitOptions& options() const { return options_; }
 

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "convssm/nn/frame_plan.h"
 #include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
@@ -59,6 +60,21 @@ at::Tensor TransformerBlockImpl::forward(const at::Tensor& x, int64_t B, Memory&
   return mixed + mlp2_(hidden);
 }
 
+Buffer TransformerBlockImpl::plan(FramePlan& plan, Buffer x, const at::Tensor& places) {
+  const int64_t D = x.channels;
+  const Buffer seen = plan.layer_norm(x, norm1_->weight, norm1_->bias);
+  const Buffer asking = places.defined() ? plan.pick(seen, places) : seen;
+  const auto part = [&](Buffer of, int64_t i) {
+    return plan.conv(of, qkv_->weight.narrow(0, i * D, D), qkv_->bias.narrow(0, i * D, D));
+  };
+  const Buffer mixed = plan.attention(part(asking, 0), part(seen, 1), part(seen, 2), heads_);
+  const Buffer own = places.defined() ? plan.pick(x, places) : x;
+  const Buffer y = plan.conv(mixed, out_->weight, out_->bias, {.add = own});
+  const Buffer hidden = plan.conv(plan.layer_norm(y, norm2_->weight, norm2_->bias), mlp1_->weight, mlp1_->bias,
+                                  {.activation = ops::Activation::quick_gelu});
+  return plan.conv(hidden, mlp2_->weight, mlp2_->bias, {.add = y});
+}
+
 TransformerStackImpl::TransformerStackImpl(const TransformerStackOptions& options, const MakeAttention& attention,
                                            const Stream& stream)
     : options_((check(options), options)),
@@ -95,6 +111,15 @@ at::Tensor TransformerStackImpl::forward(const at::Tensor& tokens, const at::Ten
     memories[i].assign(done.begin() + 1, done.end());
   }
   return norm_->layer_norm(ops::activate(output_(x), ops::Activation::gelu)).view({B, T, D});
+}
+
+Buffer TransformerStackImpl::plan(FramePlan& plan, Buffer x, const at::Tensor& places) {
+  Buffer h = x;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    h = layers_[i]->plan(plan, h, i + 1 == layers_.size() ? places : at::Tensor());
+  }
+  const Buffer y = plan.conv(h, output_->weight, output_->bias, {.activation = ops::Activation::gelu});
+  return plan.layer_norm(y, norm_->weight, norm_->bias);
 }
 
 at::Tensor sinusoids(int64_t first, int64_t count, int64_t features, const at::TensorOptions& options) {

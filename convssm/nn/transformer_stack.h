@@ -14,6 +14,9 @@
 
 namespace convssm::nn {
 
+class FramePlan;
+struct Buffer;
+
 struct TransformerStackOptions {
   int64_t in = 0;        // features of the tokens that enter
   int64_t features = 0;  // D, inside and out
@@ -31,6 +34,9 @@ class TransformerBlockImpl : public torch::nn::Module {
   // x [B*T,D] -> [B*T,D]; memory is replaced by that after these tokens.
   at::Tensor forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
   const Attention& attention() const { return *attention_; }
+
+  // Attention over all pixels of x, by softmax. With `places` (FramePlan::pick) only the outputs there.
+  Buffer plan(FramePlan& plan, Buffer x, const at::Tensor& places);
 
  private:
   at::Tensor attend(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
@@ -50,6 +56,11 @@ class TransformerStackImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& positions, std::vector<Memory>& memories,
                      int64_t seen = 0);
   const Attention& attention() const { return layers_[0]->attention(); }
+
+  // For tokens of one frame that all see each other: x is what the dense layer in and the positions made of them; only the
+  // outputs at `places` (FramePlan::pick) come out.
+  Buffer plan(FramePlan& plan, Buffer x, const at::Tensor& places);
+  const Dense& input() const { return input_; }
 
  private:
   TransformerStackOptions options_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "convssm/base/option_reader.h"
 #include "convssm/data/clips.h"
 #include "convssm/models/model.h"
 #include "convssm/models/tokenizer.h"

@@ -56,9 +56,6 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   const int64_t B = clips.batch(), L = clips.frames() - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
                clips.frames());
-  ops::require("loss", masking.context <= L,
-               "clips of {} frames (train.frames) end before causal_masking.context = {} is over", clips.frames(),
-               masking.context);
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,h,w]
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
   const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, 0, masking, blind);
@@ -117,10 +114,13 @@ at::Tensor CodePredictor::waiting_codes(const State& state) const {
 int64_t CodePredictor::clips_in(const State& state) const { return waiting_codes(state).size(0); }
 
 at::Tensor CodePredictor::waiting_features(const State& state, const at::Tensor& action) {
-  const at::Tensor codes = waiting_codes(state), features = features_of(codes);
+  return hidden(state, features_of(waiting_codes(state)), action);
+}
+
+at::Tensor CodePredictor::hidden(const State& state, const at::Tensor& features, const at::Tensor& action) const {
   const MaskingOptions& masking = options_.masking;
   if (!masking.causal() || (!forecast_waits(state) && !masking.like_reference)) return features;
-  const at::Tensor blind = masked_rows(action, codes.size(0), codes.options());
+  const at::Tensor blind = masked_rows(action, features.size(0), features.options());
   return features.masked_fill(blind.logical_not().view({-1, 1, 1, 1}), masking.value);
 }
 

@@ -36,6 +36,7 @@ class CodePredictor : public Model, public Forecaster {
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override;
+  Need shortest_clip() const override { return options_.masking.shortest_clip(); }
   void check_data(const data::DataFormat& data) const override;
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }
@@ -55,14 +56,18 @@ class CodePredictor : public Model, public Forecaster {
   data::ActionFormat actions() const override { return dynamics_.actions().format(); }
   bool draws() const override { return true; }
   int64_t clips_in(const State& state) const override;
+  bool compiles() const override { return dynamics_.compiles(); }
+  std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   const CodeOptions& options() const { return options_; }
 
  private:
+  friend class CodeEngine;
   at::Tensor features_of(const at::Tensor& codes);  // [N,h,w] -> [N,F,h,w]
   at::Tensor waiting_codes(const State& state) const;
   // Features [B,F,h,w] of the frame that waits; hidden in rows whose action is known, if it is one to be hidden.
   at::Tensor waiting_features(const State& state, const at::Tensor& action);
+  at::Tensor hidden(const State& state, const at::Tensor& features, const at::Tensor& action) const;
   bool open_loop(const at::Tensor& actions) const;
   State after(const State& core, const at::Tensor& codes, bool forecast, const at::Tensor& random,
               const ssm::Timing& timing) const;

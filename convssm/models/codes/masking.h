@@ -10,6 +10,7 @@
 
 #include "convssm/base/option_reader.h"
 #include "convssm/base/random.h"
+#include "convssm/models/model.h"
 
 namespace convssm::models {
 
@@ -23,6 +24,7 @@ struct MaskingOptions {
 
   void read_from(OptionReader& read);
   bool causal() const { return context > 0; }
+  Model::Need shortest_clip() const { return {context + 2, "model.causal_masking.context"}; }
 };
 
 // What a training step leaves to chance.

@@ -178,10 +178,6 @@ at::Tensor PixelPredictorImpl::waiting_frame(const State& state) const {
 
 int64_t PixelPredictorImpl::clips_in(const State& state) const { return waiting_frame(state).size(0); }
 
-bool PixelPredictorImpl::compiles() const {
-  return dynamics_.core().has_plan() && options_.actions.action_values == 0 && ops::takes_kernels(parameters()[0]);
-}
-
 std::unique_ptr<FrameEngine> PixelPredictorImpl::compile(const EngineOptions& options) {
   return compiles() ? pixel::make_plan_engine(*this, options) : nullptr;
 }
@@ -189,14 +185,8 @@ std::unique_ptr<FrameEngine> PixelPredictorImpl::compile(const EngineOptions& op
 void PixelPredictorImpl::plan(nn::FramePlan& plan) {
   const std::vector<int64_t> sizes{plan.batch(), options_.channels, options_.height, options_.width};
   const at::Tensor frame = plan.door("frame", sizes), next = plan.door("next", sizes);
-  const at::Tensor table = dynamics_.actions().table();
-  const at::Tensor action = table.defined() ? plan.door("action", {plan.batch()}, at::kLong) : at::Tensor();
   const nn::Buffer x = plan.from_frame(frame, options_.height + pad_height_, options_.width + pad_width_);
-  const nn::Buffer features = encoder_->plan(plan, x);
-  plan.set_scope("core.");
-  const nn::Buffer y = dynamics_.core().plan_with_rows(plan, features, table, action);
-  plan.set_scope("");
-  plan.mark_states();
+  const nn::Buffer y = dynamics_.plan(plan, encoder_->plan(plan, x));
   plan.to_frame(decoder_->plan(plan, y), next);
 }
 

@@ -48,7 +48,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
   at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;
   data::ActionFormat actions() const override { return dynamics_.actions().format(); }
   int64_t clips_in(const State& state) const override;
-  bool compiles() const override;  // a plan is made of kernels, which run on the CPU
+  bool compiles() const override { return dynamics_.compiles(); }
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   // Describes next() to a plan (nn/frame_plan.h). Its doors: `frame` [B,C,H,W] goes in, `next` [B,C,H,W] comes out,

@@ -47,6 +47,7 @@ class Teco : public Model, public Forecaster {
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return "the tokens that its prior does not see are drawn"; }
+  Need shortest_clip() const override { return options_.masking.shortest_clip(); }
   void check_data(const data::DataFormat& data) const override;
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }
@@ -66,10 +67,13 @@ class Teco : public Model, public Forecaster {
   data::ActionFormat actions() const override { return dynamics_.actions().format(); }
   bool draws() const override { return true; }
   int64_t clips_in(const State& state) const override { return waiting_latent(state).size(0); }
+  bool compiles() const override { return dynamics_.compiles(); }
+  std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   const TecoOptions& options() const { return options_; }
 
  private:
+  friend class TecoEngine;
   struct Latents {
     at::Tensor z, zq;  // [N,E,h,w]: as they are, and the nearest that codes can say
     nn::Quantized quantized;
