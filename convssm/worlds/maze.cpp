@@ -134,9 +134,10 @@ Maze::Maze(const MazeOptions& options, uint64_t seed, std::string_view split, ui
   const bool round = options_.protocol == Protocol::loop, explored = options_.protocol == Protocol::reasoning;
   for (uint64_t attempt = 0;; ++attempt) {
     if (attempt == kMostTries) {
-      fail(ErrorKind::usage,
-           "[maze] of {} mazes of size {} none had a loop of {} frames in the split {}; raise `second`", attempt,
-           options_.size, options_.second - 1, split);
+      fail(ErrorKind::usage, "[maze] of {} mazes of size {} with loops {} none {} the split {}; raise size{}", attempt,
+           options_.size, options_.loops,
+           round ? fmt::format("had a loop of {} frames or fewer and was of", options_.second - 1) : "was of", split,
+           round ? " or `second`" : ", or set loops to less");
     }
     const Stream random = random_.split("layout", attempt);
     layout_ = random_maze(options_.size, options_.loops, round ? 1 : 0, random.split("walls"));

@@ -271,6 +271,19 @@ TEST(Worlds, WrongOptionsAreExplained) {
   wrong({{"name", "terrain"}, {"protocol", "reasoning"}, {"second", 90}}, {"97 for reasoning", "90"});
   wrong({{"name", "terrain"}, {"trees", -1}}, {"trees must be 0 to 10"});
   EXPECT_THROW(small_worlds("maze")->at("training", 0), Error);
+  // Without any inner wall there is one maze only, which is of one split.
+  int refused = 0;
+  for (const char* split : {"train", "valid", "test"}) {
+    try {
+      make_worlds({{"name", "maze"}, {"size", 3}, {"loops", 1}}, 1)->at(split, 0);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("with loops 1 none was of the split"), std::string::npos) << text;
+      EXPECT_EQ(text.find("second"), std::string::npos) << text;
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused, 2);
   EXPECT_THROW(record_poses(small_worlds("maze")->at("train", 0), 0, 0), Error);
 }
 
