@@ -196,7 +196,7 @@ Pose Maze::step(const Pose& from, int64_t action) const {
       move = along_arc(from.heading, turn, kRadius);
       break;
   }
-  // One coordinate after the other: a wall of the cell stops it at a margin.
+  // One coordinate after the other: a wall of the cell stops it at a margin, and no cell is entered beside one.
   const auto margin = static_cast<int64_t>(kMargin * static_cast<double>(unit));
   Pose to = from;
   const auto stopped = [&](int64_t place, int low, int high) {
@@ -205,8 +205,15 @@ Pose Maze::step(const Pose& from, int64_t action) const {
     if (!layout_.open(cell, high)) place = std::min(place, (along + 1) * unit - margin);
     return place;
   };
+  const auto has_room = [&] {
+    const int64_t cell = to.y / unit * layout_.size() + to.x / unit, x = to.x % unit, y = to.y % unit;
+    return (layout_.open(cell, 0) || x <= unit - margin) && (layout_.open(cell, 1) || y <= unit - margin) &&
+           (layout_.open(cell, 2) || x >= margin) && (layout_.open(cell, 3) || y >= margin);
+  };
   to.x = stopped(from.x + move.x, 2, 0);
+  if (!has_room()) to.x = from.x;
   to.y = stopped(from.y + move.y, 3, 1);
+  if (!has_room()) to.y = from.y;
   to.heading = wrap_heading(from.heading + turn);
   return to;
 }

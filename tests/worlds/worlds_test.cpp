@@ -138,10 +138,13 @@ TEST(Worlds, WallsStopWhoeverSteps) {
   Walk walk(maze);
   Stream random(9);
   std::vector<uint8_t> frame(static_cast<size_t>(maze->view().bytes()));
+  constexpr int64_t margin = unit / 5;
   for (int i = 0; i < 3000; ++i) {
     const Pose from = walk.pose();
     walk.step(random.uniform() < 0.6 ? 1 : static_cast<int64_t>(random.below(6)));
     const int64_t a = from.y / unit * 7 + from.x / unit, b = walk.pose().y / unit * 7 + walk.pose().x / unit;
+    const int64_t x = walk.pose().x % unit, y = walk.pose().y % unit, away[] = {unit - x, unit - y, x, y};
+    for (int d = 0; d < 4; ++d) EXPECT_TRUE(maze->layout().open(b, d) || away[d] >= margin) << "step " << i;
     if (a == b) continue;
     const Stream path(1);
     Stream copy = path;
