@@ -187,6 +187,24 @@ TEST_F(Episodes, TablesOfNumbers) {
   expect_refused({"a.csv", "[3]", "i64 [5]"});
 }
 
+TEST_F(Episodes, ATableOfActionsIsReadOnceAndOtherColumnsDoNotMatter) {
+  video("a.gif", numbers({3, 8, 8, 1}));
+  folder.write("a.csv", "time,action,reward\n0,2,0.5\n0.05,1,nan\n0.1,0,1\n");
+  const auto dataset = open(all_train);
+  EXPECT_EQ(dataset->actions().count, 3);
+  folder.write("a.csv", "changed");
+  EXPECT_TRUE(actions_of(*dataset).equal(whole({2, 1, 0})));
+}
+
+TEST_F(Episodes, ActionsUnderAnotherNameAreNotLeftOutSilently) {
+  video("a.gif", numbers({3, 8, 8, 1}));
+  npz("a.npz", {{"action", whole({0, 1, 2})}, {"reward", at::rand({5})}});
+  EXPECT_NE(text(*open(all_train)).find("if 'action' holds them, set data.actions_key=action"), std::string::npos)
+      << text(*open(all_train));
+  expect_refused({"a.gif' has no actions", "data.actions_key=action?"}, {{"actions", "required"}});
+  EXPECT_EQ(open(with({{"actions_key", "action"}}))->actions().count, 3);
+}
+
 TEST_F(Episodes, ActionsOutOfRange) {
   npz("a.npz", {{"video", numbers({4, 8, 8, 3})}, {"actions", whole({0, 1, 7, -1})}});
   expect_refused({"a.npz' clip 0", "frame 2 is 7", "allows 0 to 5"}, {{"action_count", 6}});
