@@ -120,6 +120,7 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
   check_splits(o.path);
   const auto folders = split_folders(o.path);
   const RecordingOptions reading = reading_of(o, folders);
+  index.cache = reading.cache;
   double test_fraction = o.test_fraction, valid_fraction = o.valid_fraction;
   for (const auto& [split, folder] : folders) {
     auto& clips = split == Split::train   ? index.clips.train
