@@ -10,6 +10,7 @@
 #include "convssm/models/registry.h"
 #include "convssm/nn/modules.h"
 #include "convssm/run/checkpoint.h"
+#include "convssm/run/perceptual.h"
 
 namespace convssm::run {
 namespace {
@@ -44,6 +45,7 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   nn::take_fewer_groups();  // of other models
   model_ = make_model(config, dataset_->format());
   model_->to(device);
+  give_perceptual(*model_);
   if (!folder.has_checkpoints()) {
     for (const std::string& line : nn::take_fewer_groups()) log_info("{}", line);
   }
