@@ -67,7 +67,7 @@ bool make_split(MakeOptions& o, const data::Dataset& dataset, data::Split split,
       data::write_clips(dataset, o.write, [&](uint64_t n) { progress.update(static_cast<int64_t>(n)); });
   progress.finish();
   if (done == clips) {
-    fmt::print("{} clips of {} frames in {}\n", clips, o.write.frames, o.write.out);
+    fmt::print("{}: {} clips of {} frames in {}\n", data::name(split), clips, o.write.frames, o.write.out);
     return true;
   }
   log_info("stopped after {} of {} clips; the same command with --resume goes on", done, clips);

@@ -7,6 +7,7 @@
 #include "convssm/cli/data.h"
 #include "convssm/data/dataset.h"
 #include "convssm/data/picture.h"
+#include "convssm/data/world_clips.h"
 #include "convssm/io/video_writer.h"
 #include "convssm/worlds/record.h"
 
@@ -62,11 +63,8 @@ void look_at_world(const WorldLook& look) {
   const MadeClips made = parse_made_clips(look.world, look.settings);
   const auto dataset = data::make_dataset(made.options, made.seed);  // refuses wrong options, knows its summary
   nlohmann::json options = made.options;
-  for (const char* key : {"clips", "valid_clips", "test_clips", "revisit_overlap", "revisit_gap"}) options.erase(key);
+  const worlds::RevisitOptions revisit = data::take_clips_options(look.world, options).revisit;
   const auto world = worlds::make_worlds(options, made.seed)->at(look.split, look.clip);
-  worlds::RevisitOptions revisit;
-  revisit.overlap = made.options.value("revisit_overlap", revisit.overlap);
-  revisit.gap = made.options.value("revisit_gap", revisit.gap);
   const worlds::Recorded walk = worlds::record(world, 0, look.frames, revisit);
   for (const std::string& line : dataset->summary()) fmt::print("{}\n", line);
   fmt::print("\nclip {} of {}, {} frames\n", look.clip, look.split, look.frames);

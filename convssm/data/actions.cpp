@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
@@ -17,6 +18,9 @@
 
 namespace convssm::data {
 namespace {
+
+// That a table of so much text holds at most: two characters are the shortest number, which takes eight bytes.
+uint64_t bytes_of_numbers(uint64_t text) { return 4 * text; }
 
 constexpr int64_t kMostActions = 1'000'000;  // each has a row of weights
 
@@ -100,6 +104,16 @@ std::vector<int64_t> action_columns(const io::CsvTable& table, const std::string
   return columns;
 }
 
+// Other columns, such as times, say nothing about actions.
+bool holds_whole_numbers(const io::CsvTable& table, int64_t column) {
+  constexpr double exact = 9007199254740992.0;  // 2^53
+  bool whole = table.whole[static_cast<size_t>(column)];
+  for (int64_t row = 0; row < table.rows && whole; ++row) {
+    whole = std::abs(table.values[static_cast<size_t>(row * table.width + column)]) <= exact;
+  }
+  return whole;
+}
+
 template <typename T>
 void fill_table(const io::CsvTable& table, const std::vector<int64_t>& columns, std::span<T> out) {
   size_t at = 0;
@@ -177,7 +191,10 @@ io::Array read_action_rows(ArrayCache& cache, const ActionPlace& place, int64_t 
   const uint64_t from = static_cast<uint64_t>(place.first + first) * each,
                  elements = static_cast<uint64_t>(count) * each;
   if (file_ending(place.path) != ".csv") return cache.read(place.path, place.key, from, elements);
-  const io::Array table = read_action_table(place.path, place.key);
+  std::error_code unknown;
+  const uint64_t text = std::filesystem::file_size(place.path, unknown);
+  const io::Array table = cache.whole(place.path, place.key, unknown ? 0 : bytes_of_numbers(text),
+                                      [&] { return read_action_table(place.path, place.key); });
   return io::chunk_of(table, from, elements, place.path);
 }
 
@@ -199,8 +216,7 @@ at::Tensor aligned_actions(ArrayCache& cache, const ActionPlace& place, const St
 io::Array read_action_table(const std::string& path, const std::string& key) {
   const io::CsvTable table = io::read_csv(path);
   const std::vector<int64_t> columns = action_columns(table, path, key);
-  constexpr double exact = 9007199254740992.0;  // 2^53
-  const bool whole = table.whole && std::ranges::all_of(table.values, [](double x) { return std::abs(x) <= exact; });
+  const bool whole = std::ranges::all_of(columns, [&](int64_t c) { return holds_whole_numbers(table, c); });
   std::vector<int64_t> shape{table.rows};
   if (columns.size() > 1 || !whole) shape.push_back(std::ssize(columns));
   io::Array array = io::array_of_file(path, whole ? io::DType::i64 : io::DType::f64, shape);

@@ -2,7 +2,7 @@
 // of the lock.
 #include "convssm/data/array_cache.h"
 
-#include <algorithm>
+#include <iterator>
 
 namespace convssm::data {
 
@@ -36,25 +36,30 @@ void ArrayCache::verify_once(const io::ArrayFile& file, const std::string& path,
   }
 }
 
+void ArrayCache::drop(std::list<Entry>::iterator entry) {
+  bytes_ -= entry->bytes;
+  places_.erase(entry->name);
+  entries_.erase(entry);
+}
+
 io::Array ArrayCache::whole(const std::string& path, const std::string& key, uint64_t bytes,
                             const std::function<io::Array()>& load) {
+  const Name name(path, key);
   std::promise<io::Array> promise;
   std::shared_future<io::Array> future;
   bool found = true;
-  const auto same = [&](const Entry& entry) { return entry.path == path && entry.key == key; };
   {
     const std::lock_guard lock(mutex_);
-    const auto entry = std::ranges::find_if(entries_, same);
-    if (entry != entries_.end()) {
-      entries_.splice(entries_.begin(), entries_, entry);
-      future = entry->array;
+    if (const auto place = places_.find(name); place != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, place->second);
+      future = place->second->array;
     } else {
       found = false;
       future = promise.get_future().share();
-      entries_.push_front({path, key, bytes, future});
-      uint64_t sum = bytes;
-      const auto too_much = [&](const Entry& other) { return (sum += other.bytes) > limit_; };
-      entries_.erase(std::find_if(std::next(entries_.begin()), entries_.end(), too_much), entries_.end());
+      entries_.push_front({name, bytes, future});
+      places_.emplace(name, entries_.begin());
+      bytes_ += bytes;
+      while (bytes_ > limit_ && entries_.size() > 1) drop(std::prev(entries_.end()));
     }
   }
   if (found) return future.get();
@@ -63,7 +68,7 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
   } catch (...) {
     {
       const std::lock_guard lock(mutex_);  // whoever asks later tries again
-      std::erase_if(entries_, same);
+      if (const auto place = places_.find(name); place != places_.end()) drop(place->second);
     }
     promise.set_exception(std::current_exception());
   }
@@ -72,9 +77,7 @@ io::Array ArrayCache::whole(const std::string& path, const std::string& key, uin
 
 uint64_t ArrayCache::bytes() const {
   const std::lock_guard lock(mutex_);
-  uint64_t sum = 0;
-  for (const Entry& entry : entries_) sum += entry.bytes;
-  return sum;
+  return bytes_;
 }
 
 }  // namespace convssm::data

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "convssm/io/array_file.h"
 
@@ -38,17 +39,21 @@ class ArrayCache {
  private:
   void verify_once(const io::ArrayFile& file, const std::string& path, const std::string& key);
 
+  using Name = std::pair<std::string, std::string>;  // path and key
   struct Entry {
-    std::string path, key;
+    Name name;
     uint64_t bytes;
     std::shared_future<io::Array> array;
   };
+  void drop(std::list<Entry>::iterator entry);
 
   uint64_t limit_;
   std::atomic<uint64_t> planned_ = 0;
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;                                                          // the most recently used first
-  std::map<std::pair<std::string, std::string>, std::shared_future<void>> verified_;  // by path and key
+  std::list<Entry> entries_;  // the most recently used first
+  std::map<Name, std::list<Entry>::iterator> places_;
+  uint64_t bytes_ = 0;  // of all entries
+  std::map<Name, std::shared_future<void>> verified_;
 };
 
 }  // namespace convssm::data

@@ -58,7 +58,8 @@ std::vector<std::string> ArrayChoice::like_actions(const std::string& clips, std
 std::string ArrayChoice::clips(const std::string& wanted, const std::string& actions_key) const {
   if (names_ == std::vector<std::string>{""}) return "";  // a .npy file has no keys
   if (!wanted.empty()) {
-    if (!contains(wanted)) io::fail_missing(path_, wanted, names_);
+    const std::string where = prefix_.empty() ? path_ : fmt::format("{}, {}", path_, io::in_quotes(prefix_));
+    if (!contains(wanted)) io::fail_missing(where, wanted, names_);
     return wanted;
   }
   for (const char* usual : usual_keys) {

@@ -31,6 +31,19 @@ std::vector<std::string> candidates(const std::string& recording) {
   return all;
 }
 
+// Arrays of files beside a recording that could be its actions, under another key than the one that is looked for.
+std::vector<std::string> other_keys(const RecordingInfo& info) {
+  std::vector<std::string> found;
+  for (const std::string& path : candidates(info.path)) {
+    if (path == info.path || file_ending(path) != ".npz" || !fs::is_regular_file(path)) continue;
+    const ArrayChoice choice(path, io::array_names(path));
+    for (std::string& name : choice.like_actions("", std::vector{info.frames}, info.reading.action_reading)) {
+      found.push_back(std::move(name));
+    }
+  }
+  return found;
+}
+
 bool holds_clips(const std::string& path) {
   if (file_ending(path) == ".csv") return false;
   return std::ranges::any_of(io::array_names(path), [&](const std::string& name) {
@@ -62,13 +75,14 @@ void add_companion(RecordingInfo& info) {
   const RecordingOptions& o = info.reading;
   if (!o.actions) return;
   const auto companion = find_companion(info.path, o);
-  if (companion) {
-    describe_actions(info, companion->place, companion->array, std::vector{info.frames});
-  } else if (o.actions_required) {
+  if (companion) return describe_actions(info, companion->place, companion->array, std::vector{info.frames});
+  info.like_actions = other_keys(info);
+  if (o.actions_required) {
     const std::string stem = fs::is_directory(info.path) ? "actions" : fs::path(info.path).stem().string();
     fail(ErrorKind::data,
-         "[folder] '{0}' has no actions: expected '{1}.npz' with an array '{2}', '{1}.npy' or '{1}.csv' {3} it",
-         info.path, stem, actions_key(o), fs::is_directory(info.path) ? "in" : "beside");
+         "[folder] '{0}' has no actions: expected '{1}.npz' with an array '{2}', '{1}.npy' or '{1}.csv' {3} it{4}",
+         info.path, stem, actions_key(o), fs::is_directory(info.path) ? "in" : "beside",
+         info.like_actions.empty() ? "" : fmt::format("; is it data.actions_key={}?", info.like_actions[0]));
   }
 }
 

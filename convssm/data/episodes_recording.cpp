@@ -113,11 +113,12 @@ bool holds_episodes(const std::vector<std::string>& names) {
 
 std::unique_ptr<Recording> open_episodes(const std::string& path, const std::vector<std::string>& names,
                                          const RecordingOptions& options) {
-  const RecordingInfo start = begin_info(path, "episodes", options);
+  RecordingInfo start = begin_info(path, "episodes", options);
   std::vector<RecordingInfo> episodes;
   std::vector<std::string> groups;
   for (const auto& [group, inside] : groups_of(names)) {
     episodes.push_back(describe_episode(start, group, inside));
+    start.reading.key = episodes[0].key;  // of all, whatever else there is
     groups.push_back(group);
   }
   agree_on_actions(episodes, options.action_reading.kind);

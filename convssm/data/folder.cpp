@@ -29,15 +29,24 @@ bool has_revisits(const RecordingInfo& info) {
   return std::ranges::find(names, revisit_key) != names.end();
 }
 
-// Of the same frames as the video, [1,T], counted from the first of them (data/clips.h).
-at::Tensor read_revisits(const RecordingInfo& info, int64_t row, int64_t first, int64_t frames) {
+// All revisits of a file: few numbers, which are read once.
+io::Array load_revisits(const RecordingInfo& info) {
   const io::ArrayFile file(info.path, revisit_key);
   const bool several = file.info().shape == std::vector{info.clips, info.frames};
   if (file.info().dtype != io::DType::i64 || !(several || file.info().shape == std::vector{info.frames})) {
     fail(ErrorKind::data, "[folder] '{}': revisit must be i64 [{}] or [{}, {}], found {} {}", info.path, info.frames,
          info.clips, info.frames, io::dtype_name(file.info().dtype), io::shape_text(file.info().shape));
   }
-  const io::Array stored = file.read(static_cast<uint64_t>(row * info.frames + first), static_cast<uint64_t>(frames));
+  file.verify();
+  return file.read();
+}
+
+// Of the same frames as the video, [1,T], counted from the first of them (data/clips.h).
+at::Tensor read_revisits(ArrayCache& cache, const RecordingInfo& info, int64_t row, int64_t first, int64_t frames) {
+  const auto bytes = static_cast<uint64_t>(info.clips * info.frames) * sizeof(int64_t);
+  const io::Array all = cache.whole(info.path, revisit_key, bytes, [&info] { return load_revisits(info); });
+  const io::Array stored =
+      io::chunk_of(all, static_cast<uint64_t>(row * info.frames + first), static_cast<uint64_t>(frames), info.path);
   at::Tensor revisits = at::empty({1, frames}, at::kLong);
   for (int64_t t = 0; t < frames; ++t) {
     const int64_t earlier = stored.values<int64_t>()[static_cast<size_t>(t)];
@@ -69,6 +78,7 @@ class Folder : public Dataset {
         return window(index + tries);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::io) throw;
+        if (check_) check_->rethrow();  // of all files, not of this clip
         warn_once(index_.files[ref(split, index + tries).file]->info().path, error.what());
       }
     }
@@ -90,14 +100,16 @@ class Folder : public Dataset {
       recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
     }
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
-    if (has_revisits_) clip.revisit = read_revisits(info, ref.row, first, frames);
+    if (has_revisits_) clip.revisit = read_revisits(*index_.cache, info, ref.row, first, frames);
     return clip;
   }
 
   at::Tensor revisits(Split split, uint64_t index, int64_t frames) const override {
     if (!has_revisits_) return {};
-    const auto& ref = this->ref(split, index);
-    return read_revisits(index_.files[ref.file]->info(), ref.row, ref.first, frames)[0];
+    const ClipRef& ref = this->ref(split, index);
+    const RecordingInfo& info = index_.files[ref.file]->info();
+    check_length(ref, info, 0, frames);
+    return read_revisits(*index_.cache, info, ref.row, ref.first, frames)[0];
   }
 
   uint64_t size(Split split) const override { return index_.clips.of(split).size(); }

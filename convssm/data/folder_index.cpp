@@ -31,6 +31,12 @@ std::string some_of(const std::vector<std::string>& names) {
                      shown < names.size() ? ", ..." : "");
 }
 
+// "'a.npy' (7)", or "'b.h5' (3 of 5 clips)".
+std::string short_text(const std::string& name, const RecordingInfo& info, int64_t taken) {
+  if (taken == 0) return fmt::format("'{}' ({})", name, info.longest());
+  return fmt::format("'{}' ({} of {} clips)", name, info.clips - taken, info.clips);
+}
+
 [[noreturn]] void fail_short(const std::string& folder, int64_t min_frames, const std::vector<std::string>& too_short) {
   fail(ErrorKind::data, "[folder] no file of '{}' has min_frames = {} frames: {}", folder, min_frames,
        some_of(too_short));
@@ -38,8 +44,8 @@ std::string some_of(const std::vector<std::string>& names) {
 
 void note_short_files(FolderIndex& index, int64_t min_frames, const std::vector<std::string>& too_short, size_t files) {
   if (too_short.empty()) return;
-  index.notes.push_back(fmt::format("{} of {} files have fewer than {} frames and are left out: {}", too_short.size(),
-                                    files, min_frames, some_of(too_short)));
+  index.notes.push_back(fmt::format("clips of fewer than {} frames are left out, in {} of {} files: {}", min_frames,
+                                    too_short.size(), files, some_of(too_short)));
 }
 
 struct Skipped {
@@ -90,8 +96,9 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
     for (int64_t row = 0; row < info.clips; ++row) {
       if (info.length(row) >= o.min_frames) clips.push_back({index.files.size(), row, 0, info.length(row)});
     }
-    if (info.frames < o.min_frames) too_short.push_back(fmt::format("'{}' ({})", name, info.frames));
-    if (clips.size() > before) index.files.push_back(std::move(file));
+    const auto taken = static_cast<int64_t>(clips.size() - before);
+    if (taken < info.clips) too_short.push_back(short_text(name, info, taken));
+    if (taken > 0) index.files.push_back(std::move(file));
   }
   note_skipped(index, folder, skipped, found.names.size());
   if (clips.empty() && !too_short.empty()) fail_short(folder, o.min_frames, too_short);
@@ -113,6 +120,7 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
   check_splits(o.path);
   const auto folders = split_folders(o.path);
   const RecordingOptions reading = reading_of(o, folders);
+  index.cache = reading.cache;
   double test_fraction = o.test_fraction, valid_fraction = o.valid_fraction;
   for (const auto& [split, folder] : folders) {
     auto& clips = split == Split::train   ? index.clips.train

@@ -14,6 +14,7 @@ namespace convssm::data {
 
 struct FolderIndex {
   std::vector<std::unique_ptr<Recording>> files;
+  std::shared_ptr<ArrayCache> cache;  // that the files share
   SplitClips clips;
   PixelRanges ranges;
   ActionFormat actions;

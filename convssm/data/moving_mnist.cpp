@@ -78,24 +78,13 @@ class MovingMnist : public Dataset {
     return clip;
   }
 
-  uint64_t size(Split split) const override {
-    const uint64_t clips = split == Split::train   ? options_.clips
-                           : split == Split::valid ? options_.valid_clips
-                                                   : options_.test_clips;
-    return clips == 0 ? any_count : clips;
-  }
+  uint64_t size(Split split) const override { return options_.counts.of(split); }
   int64_t longest(Split) const override { return any_length; }
   FrameFormat format() const override { return {1, options_.image_size, options_.image_size}; }
 
   std::vector<std::string> summary() const override {
-    const auto clips = [this](Split split) {
-      return size(split) == any_count ? std::string("any number of") : fmt::format("{}", size(split));
-    };
-    const std::string train = clips(Split::train), valid = clips(Split::valid), test = clips(Split::test);
     return {
-        train == valid && train == test
-            ? fmt::format("{} clips of any length in each split", train)
-            : fmt::format("{} training, {} validation and {} test clips of any length", train, valid, test),
+        options_.counts.text(),
         fmt::format("{} digit{} of {}x{} in frames of {}x{}, step {}", options_.digits, options_.digits == 1 ? "" : "s",
                     options_.digit_size, options_.digit_size, options_.image_size, options_.image_size, options_.step),
         options_.shapes == 0 ? digits_->summary()
@@ -154,9 +143,7 @@ MovingMnistOptions MovingMnistOptions::from_json(const nlohmann::json& json) {
   read("image_size", o.image_size);
   read("digit_size", o.digit_size);
   read("step", o.step);
-  read("clips", o.clips);
-  read("valid_clips", o.valid_clips);
-  read("test_clips", o.test_clips);
+  o.counts.read_options(read);
   read("images", o.images);
   read("test_images", o.test_images);
   read("shapes", o.shapes);

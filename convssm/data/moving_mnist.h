@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/data/clip_counts.h"
 #include "convssm/data/dataset.h"
 
 namespace convssm::data {
@@ -19,9 +20,8 @@ struct MovingMnistOptions {
   int64_t digits = 2;
   int64_t image_size = 64;
   int64_t digit_size = 28;
-  double step = 0.15;      // of the distance from edge to edge, per frame
-  uint64_t clips = 10000;  // different training clips; 0: as many as one asks for
-  uint64_t valid_clips = 256, test_clips = 1024;
+  double step = 0.15;  // of the distance from edge to edge, per frame
+  ClipCounts counts{10000, 256, 1024};
   std::string images;       // an IDX file, its last twelfth for validation; "": digits drawn by this program
   std::string test_images;  // an IDX file of test digits; "": the last sixth of `images`, validation before it
   uint64_t shapes = 0;      // only this many different digits of a split, the first ones; 0: all

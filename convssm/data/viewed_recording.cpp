@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "convssm/base/error.h"
+#include "convssm/data/array_choice.h"
 
 namespace convssm::data {
 namespace {
@@ -16,6 +17,9 @@ int64_t strided(int64_t frames, int64_t stride) { return (frames + stride - 1) /
 
 RecordingInfo info_in_view(const Recording& recording, const FrameView& view) {
   RecordingInfo info = recording.info();
+  if (view.changes_frames() && reads_codes(info.key, info.reading.content)) {
+    fail(ErrorKind::data, "[folder] '{}' holds codes, which have no pixels: size and colour are for videos", info.path);
+  }
   const FrameSize size = size_in_view(view, {info.channels, info.height, info.width}, info.path);
   info.channels = size.channels, info.height = size.height, info.width = size.width;
   info.dtype = dtype_in_view(view, info.dtype);

@@ -15,35 +15,6 @@
 namespace convssm::data {
 namespace {
 
-struct WorldClipsOptions {
-  uint64_t clips = 40000, valid_clips = 256, test_clips = 1024;  // 0: as many as one asks for
-  worlds::RevisitOptions revisit;
-};
-
-// Takes the options of the clips out of `json` and leaves those of the world.
-WorldClipsOptions take_options(const std::string& world, nlohmann::json& json) {
-  if (!json.is_object()) fail(ErrorKind::usage, "[{}] expected options, got {}", world, json.dump());
-  WorldClipsOptions o;
-  nlohmann::json own = nlohmann::json::object();
-  for (const char* key : {"clips", "valid_clips", "test_clips", "revisit_overlap", "revisit_gap"}) {
-    if (!json.contains(key)) continue;
-    own[key] = json[key];
-    json.erase(key);
-  }
-  OptionReader read(world, own);
-  read("clips", o.clips);
-  read("valid_clips", o.valid_clips);
-  read("test_clips", o.test_clips);
-  read("revisit_overlap", o.revisit.overlap);
-  read("revisit_gap", o.revisit.gap);
-  read.finish();
-  if (!(o.revisit.overlap > 0 && o.revisit.overlap <= 1)) {
-    fail(ErrorKind::usage, "[{}] revisit_overlap must be above 0 and at most 1, got {}", world, o.revisit.overlap);
-  }
-  if (o.revisit.gap < 1) fail(ErrorKind::usage, "[{}] revisit_gap must be positive, got {}", world, o.revisit.gap);
-  return o;
-}
-
 at::Tensor row_of_numbers(const std::vector<int64_t>& values) {
   const at::Tensor row = at::empty({1, static_cast<int64_t>(values.size())}, at::kLong);
   std::ranges::copy(values, row.data_ptr<int64_t>());
@@ -79,27 +50,14 @@ class WorldClips : public Dataset {
     return {{"pose", io::make_array({frames, 3}, poses)}};
   }
 
-  uint64_t size(Split split) const override {
-    const uint64_t clips = split == Split::train   ? options_.clips
-                           : split == Split::valid ? options_.valid_clips
-                                                   : options_.test_clips;
-    return clips == 0 ? any_count : clips;
-  }
+  uint64_t size(Split split) const override { return options_.counts.of(split); }
   int64_t longest(Split) const override { return any_length; }
   FrameFormat format() const override { return {3, worlds_->view().height, worlds_->view().width}; }
   ActionFormat actions() const override { return {static_cast<int64_t>(worlds_->actions().size()), 0}; }
 
   std::vector<std::string> summary() const override {
-    const auto clips = [this](Split split) {
-      return size(split) == any_count ? std::string("any number of") : fmt::format("{}", size(split));
-    };
-    const std::string train = clips(Split::train), valid = clips(Split::valid), test = clips(Split::test);
     std::vector<std::string> lines = worlds_->summary();
-    lines.push_back(
-        (train == valid && train == test
-             ? fmt::format("{} clips of any length in each split", train)
-             : fmt::format("{} training, {} validation and {} test clips of any length", train, valid, test)) +
-        ", each in a world of its own");
+    lines.push_back(options_.counts.text() + ", each in a world of its own");
     lines.push_back(fmt::format("{} actions: {}", worlds_->actions().size(), fmt::join(worlds_->actions(), ", ")));
     return lines;
   }
@@ -114,6 +72,27 @@ class WorldClips : public Dataset {
 };
 
 }  // namespace
+
+WorldClipsOptions take_clips_options(const std::string& world, nlohmann::json& json) {
+  if (!json.is_object()) fail(ErrorKind::usage, "[{}] expected options, got {}", world, json.dump());
+  WorldClipsOptions o;
+  nlohmann::json own = nlohmann::json::object();
+  for (const char* key : {"clips", "valid_clips", "test_clips", "revisit_overlap", "revisit_gap"}) {
+    if (!json.contains(key)) continue;
+    own[key] = json[key];
+    json.erase(key);
+  }
+  OptionReader read(world, own);
+  o.counts.read_options(read);
+  read("revisit_overlap", o.revisit.overlap);
+  read("revisit_gap", o.revisit.gap);
+  read.finish();
+  if (!(o.revisit.overlap > 0 && o.revisit.overlap <= 1)) {
+    fail(ErrorKind::usage, "[{}] revisit_overlap must be above 0 and at most 1, got {}", world, o.revisit.overlap);
+  }
+  if (o.revisit.gap < 1) fail(ErrorKind::usage, "[{}] revisit_gap must be positive, got {}", world, o.revisit.gap);
+  return o;
+}
 
 at::Tensor world_video(const std::vector<uint8_t>& frames, const worlds::View& view) {
   const int64_t pixels = view.width * view.height, T = static_cast<int64_t>(frames.size()) / (3 * pixels);
@@ -143,7 +122,7 @@ std::vector<DatasetInfo> world_datasets() {
 std::shared_ptr<const Dataset> make_world_clips(const worlds::WorldInfo& world, const nlohmann::json& options,
                                                 uint64_t seed) {
   nlohmann::json rest = options;
-  const WorldClipsOptions own = take_options(world.name, rest);
+  const WorldClipsOptions own = take_clips_options(world.name, rest);
   return std::make_shared<WorldClips>(own, world.make(rest, seed));
 }
 

@@ -5,15 +5,27 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
+#include "convssm/data/clip_counts.h"
 #include "convssm/data/dataset.h"
+#include "convssm/worlds/revisit.h"
 #include "convssm/worlds/world.h"
 
 namespace convssm::data {
 
 // For the table of datasets: one entry for each world of this library.
 std::vector<DatasetInfo> world_datasets();
+
+// How clips are made of worlds.
+struct WorldClipsOptions {
+  ClipCounts counts{40000, 256, 1024};
+  worlds::RevisitOptions revisit;
+};
+
+// Takes the options of the clips out of `options` and leaves those of the world. Error(usage) for wrong ones.
+WorldClipsOptions take_clips_options(const std::string& world, nlohmann::json& options);
 
 // Options of the world, and of the clips: clips, valid_clips, test_clips, revisit_overlap, revisit_gap.
 std::shared_ptr<const Dataset> make_world_clips(const worlds::WorldInfo& world, const nlohmann::json& options,

@@ -84,6 +84,7 @@ class CsvParser {
     if (table_.width == 0) {
       if (std::ssize(cells) > max_columns) fail("a table has at most {} columns", max_columns);
       table_.width = std::ssize(cells);
+      table_.whole.assign(cells.size(), true);
       if (add_names(cells)) return;
     }
     if (std::ssize(cells) != table_.width) {
@@ -93,7 +94,7 @@ class CsvParser {
       const auto value = number_of(cells[c]);
       if (!value) fail("column {}: {} is not a number", c + 1, in_quotes(cells[c]));
       table_.values.push_back(*value);
-      table_.whole = table_.whole && is_whole(cells[c]);
+      if (!is_whole(cells[c])) table_.whole[c] = false;
     }
     ++table_.rows;
   }

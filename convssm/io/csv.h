@@ -14,7 +14,7 @@ struct CsvTable {
   std::vector<std::string> names;  // of the columns; empty if there is no line of names
   int64_t rows = 0, width = 0;
   std::vector<double> values;  // [rows, width]
-  bool whole = true;           // every number is written without a point
+  std::vector<bool> whole;     // of each column: every number of it is written without a point
 };
 
 // Empty lines and lines that begin with # are left out. FormatError that tells the line for a row that does not have as

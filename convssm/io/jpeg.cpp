@@ -13,6 +13,16 @@ namespace {
 
 using namespace libav;
 
+// Where the segments before the pixels end; they may hold a smaller picture, which has an end of its own.
+size_t pixels_begin(std::string_view bytes) {
+  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<uint8_t>(bytes[at])); };
+  size_t at = 2;
+  while (at + 4 <= bytes.size() && byte(at) == 0xff && byte(at + 1) != 0xda) {
+    at += byte(at + 1) == 0xff ? 1 : 2 + 256 * byte(at + 2) + byte(at + 3);  // bytes of 0xff may fill gaps
+  }
+  return std::min(at, bytes.size());
+}
+
 Packet packet_of(const Source& source) {
   require_file_memory(source.name(), "its bytes", source.size());
   if (source.size() < 4 || source.size() > (uint64_t{1} << 30)) source.fail(0, "not a JPEG picture");
@@ -22,7 +32,7 @@ Packet packet_of(const Source& source) {
   source.read(0, std::as_writable_bytes(std::span(packet->data, source.size())));
   const std::string_view bytes(reinterpret_cast<const char*>(packet->data), source.size());
   if (!bytes.starts_with("\xff\xd8")) source.fail(0, "not a JPEG picture");
-  if (bytes.rfind("\xff\xd9") == bytes.npos) source.fail(source.size(), "the picture is cut short");
+  if (bytes.find("\xff\xd9", pixels_begin(bytes)) == bytes.npos) source.fail(source.size(), "the picture is cut short");
   return packet;
 }
 

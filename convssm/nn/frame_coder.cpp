@@ -18,8 +18,6 @@
 namespace convssm::nn {
 namespace {
 
-constexpr double kResidual = 0.1;
-
 // Frames of one channel fit both layouts of memory; without strides that say so they are taken for channels first, and
 // every frame after them would have to be turned around.
 at::Tensor channels_last(const at::Tensor& x) {
@@ -41,7 +39,7 @@ std::vector<ResBlock> add_blocks(torch::nn::ModuleListImpl& list, int64_t count,
                                  int64_t groups, const Stream& stream) {
   std::vector<ResBlock> blocks;
   for (int64_t i = 0; i < count; ++i) {
-    blocks.emplace_back(channels, depth, groups, stream.split("block", list.size()));
+    blocks.emplace_back(frame_block, channels, depth, groups, stream.split("block", list.size()));
     list.push_back(blocks.back());
     channels = depth;
   }
@@ -75,33 +73,6 @@ CoderOptions CoderOptions::from_json(const char* owner, const nlohmann::json& js
   read.finish();
   check(owner, o);
   return o;
-}
-
-ResBlockImpl::ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream)
-    : groups1_(fitting_groups(in, groups)), groups2_(fitting_groups(out, groups)) {
-  norm1_ = register_module("norm1", Norm(in));
-  conv1_ = register_module("conv1", Conv(in, out, 3, stream.split("conv1")));
-  norm2_ = register_module("norm2", Norm(out));
-  conv2_ = register_module("conv2", Conv(out, out, 3, stream.split("conv2")));
-  if (in != out) shortcut_ = register_module("shortcut", Conv(in, out, 1, stream.split("shortcut"), false));
-}
-
-at::Tensor ResBlockImpl::forward(const at::Tensor& x) {
-  const at::Tensor h = conv1_(norm1_->group_norm(x, groups1_, ops::Activation::elu));
-  // The weights are scaled, not the frames: they are fewer, and so are their gradients. The same without gradients, so
-  // that recomputed layers have the same bits.
-  at::Tensor r = ops::conv2d(norm2_->group_norm(h, groups2_, ops::Activation::elu), kResidual * conv2_->weight,
-                             kResidual * conv2_->bias);
-  return r.add_(shortcut_ ? shortcut_(x) : x);
-}
-
-// The residual's factor goes into the weights of the second convolution, the sum into its epilogue.
-Buffer ResBlockImpl::plan(FramePlan& plan, Buffer x) {
-  const Buffer s = shortcut_ ? plan.conv(x, shortcut_->weight, shortcut_->bias) : x;
-  const Buffer v = plan.group_norm(x, groups1_, norm1_->weight, norm1_->bias, ops::Activation::elu);
-  const Buffer h = plan.conv(v, conv1_->weight, conv1_->bias);
-  const Buffer w = plan.group_norm(h, groups2_, norm2_->weight, norm2_->bias, ops::Activation::elu);
-  return plan.conv(w, kResidual * conv2_->weight, kResidual * conv2_->bias, {.add = s});
 }
 
 EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream) {

@@ -1,6 +1,5 @@
 // The encoder and decoder of frames that all models share, applied frame by frame: ResNet blocks between resolutions.
-//   ResBlock(d)   out = s + 0.1 h,  s = x (1x1 convolution if the channels change),
-//                 h = Conv(elu(GN(Conv(elu(GN(x))))))
+//   ResBlock(d)   to d channels (nn/res_block.h), with elu and a residual of 0.1
 //   Encoder       Conv -> ResBlock(d_0) -> per further depth: 2x2 average pool, blocks x ResBlock(d_i)
 //   Decoder       Conv to d_0 -> per depth from the last to d_1: blocks x ResBlock, nearest 2x -> blocks x ResBlock(d_0)
 //                 -> LayerNorm -> Dense
@@ -12,12 +11,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "convssm/nn/modules.h"
+#include "convssm/nn/res_block.h"
 
 namespace convssm::nn {
 
-class FramePlan;
-struct Buffer;
+inline constexpr ResBlockKind frame_block{ops::Activation::elu, 0.1, "shortcut", false};
 
 struct CoderOptions {
   std::vector<int64_t> depths = {64, 128, 256};  // channels, from the finest resolution to the coarsest
@@ -28,19 +26,6 @@ struct CoderOptions {
   static CoderOptions from_json(const char* owner, const nlohmann::json& json);
   int64_t scale() const { return int64_t{1} << (depths.size() - 1); }  // frame size / latent size
 };
-
-class ResBlockImpl : public torch::nn::Module {
- public:
-  ResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream);
-  at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,out,H,W]
-  Buffer plan(FramePlan& plan, Buffer x);
-
- private:
-  int64_t groups1_, groups2_;
-  Norm norm1_{nullptr}, norm2_{nullptr};
-  Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
-};
-TORCH_MODULE(ResBlock);
 
 class EncoderImpl : public torch::nn::Module {
  public:

@@ -1,4 +1,4 @@
-// Group norm with its activation, the convolutions and the residual sum are the fused operations that all models use.
+// Convolutions of one pixel, and one head of attention over all of them.
 #include "convssm/nn/vq_blocks.h"
 
 #include <ATen/ATen.h>
@@ -8,29 +8,6 @@
 #include "convssm/nn/frame_plan.h"
 
 namespace convssm::nn {
-
-VqResBlockImpl::VqResBlockImpl(int64_t in, int64_t out, int64_t groups, const Stream& stream)
-    : groups1_(fitting_groups(in, groups)), groups2_(fitting_groups(out, groups)) {
-  norm1_ = register_module("norm1", Norm(in));
-  conv1_ = register_module("conv1", Conv(in, out, 3, stream.split("conv1")));
-  norm2_ = register_module("norm2", Norm(out));
-  conv2_ = register_module("conv2", Conv(out, out, 3, stream.split("conv2")));
-  if (in != out) shortcut_ = register_module("nin_shortcut", Conv(in, out, 1, stream.split("shortcut")));
-}
-
-at::Tensor VqResBlockImpl::forward(const at::Tensor& x) {
-  const at::Tensor h = conv1_(norm1_->group_norm(x, groups1_, ops::Activation::swish));
-  at::Tensor r = conv2_(norm2_->group_norm(h, groups2_, ops::Activation::swish));
-  return r.add_(shortcut_ ? shortcut_(x) : x);
-}
-
-Buffer VqResBlockImpl::plan(FramePlan& plan, Buffer x) {
-  const Buffer s = shortcut_ ? plan.conv(x, shortcut_->weight, shortcut_->bias) : x;
-  const Buffer v = plan.group_norm(x, groups1_, norm1_->weight, norm1_->bias, ops::Activation::swish);
-  const Buffer h = plan.conv(v, conv1_->weight, conv1_->bias);
-  const Buffer w = plan.group_norm(h, groups2_, norm2_->weight, norm2_->bias, ops::Activation::swish);
-  return plan.conv(w, conv2_->weight, conv2_->bias, {.add = s});
-}
 
 VqAttentionImpl::VqAttentionImpl(int64_t channels, int64_t groups, const Stream& stream)
     : groups_(fitting_groups(channels, groups)) {
@@ -58,9 +35,9 @@ Buffer VqAttentionImpl::plan(FramePlan& plan, Buffer x) {
 }
 
 VqMiddleImpl::VqMiddleImpl(int64_t channels, int64_t groups, const Stream& stream) {
-  block1_ = register_module("block_1", VqResBlock(channels, channels, groups, stream.split("block", 1)));
+  block1_ = register_module("block_1", ResBlock(vq_block, channels, channels, groups, stream.split("block", 1)));
   attention_ = register_module("attn_1", VqAttention(channels, groups, stream.split("attention")));
-  block2_ = register_module("block_2", VqResBlock(channels, channels, groups, stream.split("block", 2)));
+  block2_ = register_module("block_2", ResBlock(vq_block, channels, channels, groups, stream.split("block", 2)));
 }
 
 at::Tensor VqMiddleImpl::forward(const at::Tensor& x) { return block2_(attention_(block1_(x))); }

@@ -55,7 +55,7 @@ VqLevelImpl::VqLevelImpl(int64_t in, int64_t out, int64_t blocks, bool attends, 
   auto block = register_module("block", ModuleList()), attention = register_module("attn", ModuleList());
   for (int64_t i = 0; i < blocks; ++i) {
     const auto index = static_cast<uint64_t>(i);
-    blocks_.emplace_back(i == 0 ? in : out, out, groups, stream.split("block", index));
+    blocks_.emplace_back(vq_block, i == 0 ? in : out, out, groups, stream.split("block", index));
     block->push_back(blocks_.back());
     if (!attends) continue;
     attention_.emplace_back(out, groups, stream.split("attention", index));

@@ -40,7 +40,7 @@ class VqLevelImpl : public torch::nn::Module {
   Buffer plan(FramePlan& plan, Buffer x);
 
  private:
-  std::vector<VqResBlock> blocks_;
+  std::vector<ResBlock> blocks_;
   std::vector<VqAttention> attention_;  // one for each block, or none
   End end_;
   Conv resample_{nullptr};

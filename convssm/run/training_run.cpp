@@ -10,6 +10,7 @@
 #include "convssm/models/registry.h"
 #include "convssm/nn/modules.h"
 #include "convssm/run/checkpoint.h"
+#include "convssm/run/perceptual.h"
 #include "convssm/run/tokenizer_section.h"
 
 namespace convssm::run {
@@ -47,6 +48,7 @@ TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, s
   model_ = make_model(config, frames);
   if (!folder.has_checkpoints()) load_tokenizer(*model_, config);
   model_->to(device);
+  give_perceptual(*model_);
   if (!folder.has_checkpoints()) {
     for (const std::string& line : nn::take_fewer_groups()) log_info("{}", line);
   }

@@ -66,16 +66,18 @@ uint64_t largest_parameter(const models::Model& model) {
   return bytes;
 }
 
-// Those that are predicted; of a model of single frames, the one that there is.
-int64_t frames_of_loss(int64_t frames) { return std::max<int64_t>(frames - 1, 1); }
+// Those that have a loss.
+int64_t frames_of_loss(const MemoryEstimate& estimate, int64_t frames) {
+  return std::max<int64_t>(frames - estimate.given, 1);
+}
 
-int64_t frames_at_once(const TrainOptions& o) {
-  const int64_t all = frames_of_loss(o.frames);
+int64_t frames_at_once(const MemoryEstimate& estimate, const TrainOptions& o) {
+  const int64_t all = frames_of_loss(estimate, o.frames);
   return o.chunk_frames > 0 ? std::min(o.chunk_frames, all) : all;
 }
 
-int64_t chunks_of(const TrainOptions& o) {
-  return (frames_of_loss(o.frames) - 1 + frames_at_once(o)) / frames_at_once(o);
+int64_t chunks_of(const MemoryEstimate& estimate, const TrainOptions& o) {
+  return (frames_of_loss(estimate, o.frames) - 1 + frames_at_once(estimate, o)) / frames_at_once(estimate, o);
 }
 
 // What learns has gradients and two moments beside it, and perhaps an average; what does not is there once.
@@ -92,8 +94,9 @@ uint64_t learned_bytes(const models::Model& model, const TrainOptions& o) {
 }  // namespace
 
 uint64_t MemoryEstimate::total(const TrainOptions& o) const {
-  const double clips = static_cast<double>(o.batch / o.accumulate), frames = static_cast<double>(frames_at_once(o));
-  const double cuts = static_cast<double>(o.frames - 1) / frames;
+  const double clips = static_cast<double>(o.batch / o.accumulate),
+               frames = static_cast<double>(frames_at_once(*this, o));
+  const double cuts = static_cast<double>(o.frames - given) / frames;
   const double kept = clips * (frames * static_cast<double>(per_frame) + frames * frames * per_pair);
   const double ahead = static_cast<double>((o.workers + 2) * o.batch * o.frames) * static_cast<double>(pixels);
   return static_cast<uint64_t>(static_cast<double>(program + fixed) + ahead +
@@ -107,9 +110,11 @@ MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, co
   peak_of(model, clip, few, o);  // makes the gradients, which then stay
   const uint64_t low = peak_of(model, clip, few, o), high = peak_of(model, clip, many, o);
   MemoryEstimate estimate;
+  estimate.given = model.as_forecaster() != nullptr ? 1 : 0;
   estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
-                                                : high / static_cast<uint64_t>(frames_of_loss(many));
-  const uint64_t kept = static_cast<uint64_t>(few - 1) * estimate.per_frame, scratch = low > kept ? low - kept : 0;
+                                                : high / static_cast<uint64_t>(frames_of_loss(estimate, many));
+  const uint64_t kept = static_cast<uint64_t>(few - estimate.given) * estimate.per_frame,
+                 scratch = low > kept ? low - kept : 0;
   estimate.fixed = learned_bytes(model, o) + std::max(scratch, largest_parameter(model));
   estimate.per_pair = model.pair_bytes();
   estimate.pixels = clip_bytes(clip) / static_cast<uint64_t>(std::max<int64_t>(clip.frames(), 1));
@@ -128,7 +133,7 @@ int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options
     o.chunk_frames = chunk;
     return estimate.total(o);
   };
-  const int64_t whole = frames_of_loss(o.frames);
+  const int64_t whole = frames_of_loss(estimate, o.frames);
   if (total(0) <= budget) return 0;
   // Long chunks keep much for their gradients, short ones many states at their cuts: from the least of both upwards.
   int64_t low = 1, high = whole;
@@ -152,10 +157,11 @@ int64_t choose_chunk(const MemoryEstimate& estimate, const TrainOptions& options
 
 std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, bool in_chunks, uint64_t available) {
   const uint64_t need = estimate.total(o);
-  std::string text = fmt::format(
-      "a step takes about {}: {} for the model, {} per frame in memory ({} clips x {} frames)", format_bytes(need),
-      format_bytes(estimate.fixed), format_bytes(estimate.per_frame), o.batch / o.accumulate, frames_at_once(o));
-  if (const int64_t chunks = chunks_of(o); chunks > 1) text += fmt::format("; {} chunks of a clip", chunks);
+  std::string text =
+      fmt::format("a step takes about {}: {} for the model, {} per frame in memory ({} clips x {} frames)",
+                  format_bytes(need), format_bytes(estimate.fixed), format_bytes(estimate.per_frame),
+                  o.batch / o.accumulate, frames_at_once(estimate, o));
+  if (const int64_t chunks = chunks_of(estimate, o); chunks > 1) text += fmt::format("; {} chunks of a clip", chunks);
   const uint64_t allowed = o.memory_bytes();
   const bool by_option = allowed > 0 && allowed < available;
   if (by_option) available = allowed;
@@ -165,8 +171,8 @@ std::string check_memory(const MemoryEstimate& estimate, const TrainOptions& o, 
   std::string advice;
   smaller.accumulate = o.batch;
   if (estimate.total(smaller) <= available) advice = fmt::format("train.accumulate={}", o.batch);
-  while (advice.empty() && in_chunks && frames_at_once(smaller) > 1) {
-    smaller.chunk_frames = frames_at_once(smaller) / 2;
+  while (advice.empty() && in_chunks && frames_at_once(estimate, smaller) > 1) {
+    smaller.chunk_frames = frames_at_once(estimate, smaller) / 2;
     if (estimate.total(smaller) > available) continue;
     advice = fmt::format("train.accumulate={} train.chunk_frames={}", o.batch, smaller.chunk_frames);
     if (estimate.total([&] {

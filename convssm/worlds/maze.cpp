@@ -134,9 +134,10 @@ Maze::Maze(const MazeOptions& options, uint64_t seed, std::string_view split, ui
   const bool round = options_.protocol == Protocol::loop, explored = options_.protocol == Protocol::reasoning;
   for (uint64_t attempt = 0;; ++attempt) {
     if (attempt == kMostTries) {
-      fail(ErrorKind::usage,
-           "[maze] of {} mazes of size {} none had a loop of {} frames in the split {}; raise `second`", attempt,
-           options_.size, options_.second - 1, split);
+      fail(ErrorKind::usage, "[maze] of {} mazes of size {} with loops {} none {} the split {}; raise size{}", attempt,
+           options_.size, options_.loops,
+           round ? fmt::format("had a loop of {} frames or fewer and was of", options_.second - 1) : "was of", split,
+           round ? " or `second`" : ", or set loops to less");
     }
     const Stream random = random_.split("layout", attempt);
     layout_ = random_maze(options_.size, options_.loops, round ? 1 : 0, random.split("walls"));
@@ -195,7 +196,7 @@ Pose Maze::step(const Pose& from, int64_t action) const {
       move = along_arc(from.heading, turn, kRadius);
       break;
   }
-  // One coordinate after the other: a wall of the cell stops it at a margin.
+  // One coordinate after the other: a wall of the cell stops it at a margin, and no cell is entered beside one.
   const auto margin = static_cast<int64_t>(kMargin * static_cast<double>(unit));
   Pose to = from;
   const auto stopped = [&](int64_t place, int low, int high) {
@@ -204,8 +205,15 @@ Pose Maze::step(const Pose& from, int64_t action) const {
     if (!layout_.open(cell, high)) place = std::min(place, (along + 1) * unit - margin);
     return place;
   };
+  const auto has_room = [&] {
+    const int64_t cell = to.y / unit * layout_.size() + to.x / unit, x = to.x % unit, y = to.y % unit;
+    return (layout_.open(cell, 0) || x <= unit - margin) && (layout_.open(cell, 1) || y <= unit - margin) &&
+           (layout_.open(cell, 2) || x >= margin) && (layout_.open(cell, 3) || y >= margin);
+  };
   to.x = stopped(from.x + move.x, 2, 0);
+  if (!has_room()) to.x = from.x;
   to.y = stopped(from.y + move.y, 3, 1);
+  if (!has_room()) to.y = from.y;
   to.heading = wrap_heading(from.heading + turn);
   return to;
 }

@@ -9,6 +9,7 @@
 namespace convssm::worlds {
 namespace {
 
+constexpr int64_t kShortestLoop = 6, kLongestLoop = 14;  // cells of the loops that are opened first
 constexpr std::array<int64_t, 4> kEast = {1, 0, -1, 0}, kSouth = {0, 1, 0, -1};
 
 template <typename T>
@@ -43,7 +44,7 @@ void grow_corridors(MazeLayout& maze, Stream& random) {
 struct ClosedWall {
   int64_t cell;
   int direction;
-  int64_t loop;  // cells of the loop that opening it closes
+  int64_t loop;  // cells of the loop that opening it closes; 0: more than kLongestLoop
 };
 
 }  // namespace
@@ -79,10 +80,10 @@ uint64_t MazeLayout::key() const {
   return Stream(static_cast<uint64_t>(size_), walls).next();
 }
 
-std::vector<int64_t> MazeLayout::distances(int64_t from) const {
+std::vector<int64_t> MazeLayout::distances(int64_t from, int64_t most) const {
   std::vector<int64_t> steps(doors_.size(), -1), queue = {from};
   steps[static_cast<size_t>(from)] = 0;
-  for (size_t i = 0; i < queue.size(); ++i) {
+  for (size_t i = 0; i < queue.size() && steps[static_cast<size_t>(queue[i])] < most; ++i) {
     for (int d = 0; d < 4; ++d) {
       if (!open(queue[i], d)) continue;
       const int64_t next = neighbour(queue[i], d);
@@ -115,14 +116,15 @@ MazeLayout random_maze(int64_t size, double loops, int64_t least, Stream random)
   grow_corridors(maze, random);
   std::vector<ClosedWall> walls;
   for (int64_t cell = 0; cell < maze.cells(); ++cell) {
-    const std::vector<int64_t> steps = maze.distances(cell);
+    const std::vector<int64_t> steps = maze.distances(cell, kLongestLoop - 1);
     for (const int d : {0, 1}) {
       const int64_t other = maze.neighbour(cell, d);
       if (other >= 0 && !maze.open(cell, d)) walls.push_back({cell, d, steps[static_cast<size_t>(other)] + 1});
     }
   }
   shuffle(walls, random);
-  std::ranges::stable_partition(walls, [](const ClosedWall& w) { return w.loop >= 6 && w.loop <= 14; });
+  std::ranges::stable_partition(walls,
+                                [](const ClosedWall& w) { return w.loop >= kShortestLoop && w.loop <= kLongestLoop; });
   const auto wanted = static_cast<int64_t>(loops * static_cast<double>(walls.size()) + 0.5);
   const auto count = std::min<int64_t>(std::max(wanted, least), static_cast<int64_t>(walls.size()));
   for (int64_t i = 0; i < count; ++i)

@@ -20,7 +20,9 @@ class MazeLayout {
   int64_t neighbour(int64_t cell, int direction) const;   // -1 outside
   int direction(int64_t from, int64_t to) const;          // of neighbours
   uint64_t key() const;                                   // a hash of all walls
-  std::vector<int64_t> distances(int64_t from) const;     // steps to every cell; -1: not to be reached
+
+  // Steps to every cell; -1: not to be reached, or not in `most` steps.
+  std::vector<int64_t> distances(int64_t from, int64_t most = INT64_MAX) const;
 
   // A shortest path, both ends included, chosen at random among those of its length. Empty if there is none.
   std::vector<int64_t> path(int64_t from, int64_t to, Stream& random) const;

@@ -79,7 +79,7 @@ TEST_F(OwnData, ClipsTooShortAreNamedAndLeftOutByChoice) {
   expect_contains(refused.err, "data.min_frames=6 leaves them out");
   const Outcome left = train("data.min_frames=6 train.sample_interval=0");
   EXPECT_EQ(left.code, 0) << left.err;
-  expect_contains(left.err, "1 of 5 files have fewer than 6 frames and are left out: 'short.npy' (3)");
+  expect_contains(left.err, "clips of fewer than 6 frames are left out, in 1 of 5 files: 'short.npy' (3)");
 }
 
 // From a file to scores with nothing but what the program prints.

@@ -44,6 +44,9 @@ TEST_F(Codes, WrittenAndRead) {
   const at::Tensor strided = open(with({{"stride", 2}}))->clip(Split::train, 0, 3).codes[0];
   EXPECT_TRUE(strided.equal(codes.index({at::arange(0, 6, 2)})));
   dataset->check();
+  for (const json& view : {json{{"size", 2}}, json{{"colour", "rgb"}}}) {
+    expect_refused({"a.npz' holds codes, which have no pixels"}, view);
+  }
 }
 
 TEST_F(Codes, OfSeveralClipsAndWithoutActions) {

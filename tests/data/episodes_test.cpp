@@ -122,8 +122,23 @@ TEST_F(Episodes, GroupsOfAnHdf5File) {  // Minari
     EXPECT_TRUE(at::equal(window.video[0], clip.video[0].slice(0, 1, 4)));
     EXPECT_TRUE(window.actions[0].equal(actions.slice(0, 1, 4)));
   }
-  EXPECT_EQ(open(with({{"path", kMinari}, {"min_frames", 6}}))->size(Split::train), 2u);
-  expect_refused({"minari.h5", "did you mean 'rewards'"}, {{"path", kMinari}, {"key", "reward"}});
+  const auto longer = open(with({{"path", kMinari}, {"min_frames", 6}}));
+  EXPECT_EQ(longer->size(Split::train), 2u);
+  EXPECT_NE(
+      text(*longer).find("clips of fewer than 6 frames are left out, in 1 of 1 files: 'minari.h5' (2 of 4 clips)"),
+      std::string::npos)
+      << text(*longer);
+  expect_refused({"minari.h5, 'episode_0/'", "did you mean 'rewards'"}, {{"path", kMinari}, {"key", "reward"}});
+}
+
+TEST_F(Episodes, AllEpisodesAreReadFromTheSameArray) {
+  const at::Tensor a = numbers({4, 8, 8, 3}), b = numbers({4, 8, 8, 3}, 1);
+  npz("a.npz", {{"e_0/image", a}, {"e_1/image", b}, {"e_1/data", numbers({6, 8, 8, 3}, 2)}});
+  const auto dataset = open(all_train);
+  EXPECT_EQ(dataset->length(Split::train, 1), 4);
+  EXPECT_TRUE(at::equal(dataset->clip(Split::train, 1, 4).video[0], expected(b.permute({0, 3, 1, 2}))));
+  npz("a.npz", {{"e_0/image", a}, {"e_1/data", b}});
+  expect_refused({"a.npz, 'e_1/'", "holds no array 'image'"});
 }
 
 TEST_F(Episodes, OneArrayOfAnHdf5File) {
@@ -185,6 +200,24 @@ TEST_F(Episodes, TablesOfNumbers) {
   EXPECT_EQ(open(with({{"actions_key", "speed"}}))->actions().count, 4);
   folder.write("a.csv", "1\n2\n3\n4\n5\n");
   expect_refused({"a.csv", "[3]", "i64 [5]"});
+}
+
+TEST_F(Episodes, ATableOfActionsIsReadOnceAndOtherColumnsDoNotMatter) {
+  video("a.gif", numbers({3, 8, 8, 1}));
+  folder.write("a.csv", "time,action,reward\n0,2,0.5\n0.05,1,nan\n0.1,0,1\n");
+  const auto dataset = open(all_train);
+  EXPECT_EQ(dataset->actions().count, 3);
+  folder.write("a.csv", "changed");
+  EXPECT_TRUE(actions_of(*dataset).equal(whole({2, 1, 0})));
+}
+
+TEST_F(Episodes, ActionsUnderAnotherNameAreNotLeftOutSilently) {
+  video("a.gif", numbers({3, 8, 8, 1}));
+  npz("a.npz", {{"action", whole({0, 1, 2})}, {"reward", at::rand({5})}});
+  EXPECT_NE(text(*open(all_train)).find("if 'action' holds them, set data.actions_key=action"), std::string::npos)
+      << text(*open(all_train));
+  expect_refused({"a.gif' has no actions", "data.actions_key=action?"}, {{"actions", "required"}});
+  EXPECT_EQ(open(with({{"actions_key", "action"}}))->actions().count, 3);
 }
 
 TEST_F(Episodes, ActionsOutOfRange) {

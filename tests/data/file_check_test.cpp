@@ -81,7 +81,7 @@ TEST_F(FileChecks, ShortClipsAreNamedAndLeftOutByChoice) {
   EXPECT_EQ(dataset->size(Split::train), 1u);
   EXPECT_EQ(dataset->longest(Split::train), 9);
   EXPECT_EQ(dataset->short_clips(Split::train, 5), "");
-  EXPECT_NE(text(*dataset).find("2 of 3 files have fewer than 5 frames and are left out: 'b.npy' (2), 'c.npy' (3)"),
+  EXPECT_NE(text(*dataset).find("clips of fewer than 5 frames are left out, in 2 of 3 files: 'b.npy' (2), 'c.npy' (3)"),
             std::string::npos)
       << text(*dataset);
   expect_error([&] { open({{"min_frames", 10}}); }, {"no file of", "min_frames = 10", "'a.npy' (9)"});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -53,6 +54,12 @@ TEST_F(FolderTest, ReadsRevisits) {
   npz("a.npz", {{"video", video}, {"revisit", wrong}});
   convssm::testing::expect_error([&] { open(all_train)->clip(Split::train, 0, 5); },
                                  {"a.npz", "revisit of frame 2", "found 2"});
+  npz("a.npz", {{"video", video}, {"revisit", back}}, true);
+  const auto kept = open(all_train);
+  EXPECT_TRUE(kept->revisits(Split::train, 0, 4).equal(back.slice(0, 0, 4)));
+  convssm::testing::expect_error([&] { kept->revisits(Split::train, 0, 6); }, {"has 5 frames, 6 are asked for"});
+  std::filesystem::remove(folder.path("a.npz"));
+  EXPECT_TRUE(kept->revisits(Split::train, 0, 5).equal(back)) << "they are read once";
   npz("a.npz", {{"video", video}, {"revisit", back.slice(0, 1)}});
   convssm::testing::expect_error([&] { open(all_train)->clip(Split::train, 0, 5); },
                                  {"revisit must be i64 [5]", "[4]"});

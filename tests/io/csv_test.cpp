@@ -20,13 +20,13 @@ TEST(Csv, ReadsTablesAsPeopleWriteThem) {
     EXPECT_EQ(table.rows, 3) << text;
     EXPECT_EQ(table.width, 2) << text;
     EXPECT_EQ(table.values, six) << text;
-    EXPECT_TRUE(table.whole) << text;
+    EXPECT_EQ(table.whole, (std::vector<bool>{true, true})) << text;
     EXPECT_TRUE(table.names.empty()) << text;
   }
   const CsvTable named = parse_csv("frame,\"action\"\n0,3\n1,2.5\n", "t");
   EXPECT_EQ(named.names, (std::vector<std::string>{"frame", "action"}));
   EXPECT_EQ(named.values, (std::vector<double>{0, 3, 1, 2.5}));
-  EXPECT_FALSE(named.whole);
+  EXPECT_EQ(named.whole, (std::vector<bool>{true, false}));
   const CsvTable one = parse_csv("7\n8\n", "t");
   EXPECT_EQ(one.width, 1);
   EXPECT_EQ(one.rows, 2);

@@ -33,6 +33,18 @@ TEST(Jpeg, EqualsPillow) {
   EXPECT_EQ(read_animation(data_path("rgb.jpg")).shape(), (std::vector<int64_t>{1, 20, 28, 3}));
 }
 
+// Cameras put a small picture before the large one.
+TEST(Jpeg, TheEndOfASmallPictureInsideIsNotTheEnd) {
+  const std::string good = read_text(data_path("grey.jpg"));
+  const std::string inside = std::string("\xff\xe1\x00\x08", 4) + "\xff\xd8\x01\x02\xff\xd9";
+  const std::string with = good.substr(0, 2) + inside + good.substr(2);
+  const auto decode = [](const std::string& bytes) { return read_jpeg(memory_source("memory", as_bytes(bytes))); };
+  EXPECT_EQ(decode(with).pixels, decode(good).pixels);
+  for (const size_t cut : {3, 20, 60}) {
+    EXPECT_THROW(decode(with.substr(0, with.size() - cut)), FormatError) << cut;
+  }
+}
+
 TEST(Jpeg, DamagedPicturesAreRefusedOrRead) {
   const std::string good = read_text(data_path("grey.jpg"));
   const auto decode = [](const std::string& bytes) { read_jpeg(memory_source("memory", as_bytes(bytes))); };

@@ -52,7 +52,7 @@ Module prepared(Module module, at::ScalarType type = at::kDouble) {
 
 TEST(ResBlock, IsItsDefinition) {
   for (const auto& [in, out] : {std::pair{4, 4}, {4, 6}}) {
-    auto block = prepared(ResBlock(in, out, 2, Stream(1)));
+    auto block = prepared(ResBlock(frame_block, in, out, 2, Stream(1)));
     const at::Tensor x = randn({2, in, 5, 3}, 1);
     EXPECT_LT(distance(block(x), res_block(Parameters(*block), "", 2, x)), 1e-12);
   }

@@ -91,6 +91,18 @@ TEST(MemoryEstimate, TakesSingleFrames) {
   EXPECT_EQ(check_memory(estimate, o, true, 1u << 30).find("chunks"), std::string::npos);
 }
 
+// A model that forecasts nothing has a loss for every frame, also for the first.
+TEST(MemoryEstimate, CountsTheFirstFrameOfModelsThatDoNotForecast) {
+  testing::CountingModel model;
+  TrainOptions o;
+  o.batch = 4, o.frames = 3, o.workers = 0;
+  const MemoryEstimate estimate = estimate_memory(model, {at::zeros({1, 3, 1, 4, 4})});
+  EXPECT_NE(check_memory(estimate, o, false, 1u << 30).find("4 clips x 3 frames"), std::string::npos);
+  const Subject subject(12, 8);
+  const MemoryEstimate forecaster = estimate_memory(*subject.model, subject.clip);
+  EXPECT_NE(check_memory(forecaster, o, false, 1u << 30).find("4 clips x 2 frames"), std::string::npos);
+}
+
 // A thousand values that learn beside a hundred thousand that do not.
 class FrozenModel : public models::Model {
  public:

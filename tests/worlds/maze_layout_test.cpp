@@ -43,6 +43,7 @@ TEST(MazeLayout, PathsAreShortest) {
         const int64_t expected = truth[static_cast<size_t>(from)][static_cast<size_t>(to)];
         ASSERT_LT(expected, 49) << "not connected";
         ASSERT_EQ(steps[static_cast<size_t>(to)], expected);
+        ASSERT_EQ(maze.distances(from, 5)[static_cast<size_t>(to)], expected <= 5 ? expected : -1);
         const std::vector<int64_t> path = maze.path(from, to, random);
         ASSERT_EQ(static_cast<int64_t>(path.size()), expected + 1);
         ASSERT_EQ(path.front(), from);
@@ -77,6 +78,24 @@ TEST(MazeLayout, LoopsAreOpenedWalls) {
   std::set<uint64_t> keys;
   for (uint64_t i = 0; i < 50; ++i) keys.insert(random_maze(7, 0.1, 0, Stream(i)).key());
   EXPECT_EQ(keys.size(), 50u);
+}
+
+// The first wall that is opened closes a loop of 6 to 14 cells if there is such a wall, which a large maze always has.
+TEST(MazeLayout, MiddlingLoopsAreOpenedFirst) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const MazeLayout tree = random_maze(12, 0, 0, Stream(seed)), maze = random_maze(12, 0, 1, Stream(seed));
+    int opened = 0;
+    for (int64_t cell = 0; cell < maze.cells(); ++cell) {
+      for (const int d : {0, 1}) {
+        if (maze.open(cell, d) == tree.open(cell, d)) continue;
+        const int64_t loop = tree.distances(cell)[static_cast<size_t>(maze.neighbour(cell, d))] + 1;
+        EXPECT_GE(loop, 6);
+        EXPECT_LE(loop, 14);
+        ++opened;
+      }
+    }
+    EXPECT_EQ(opened, 1);
+  }
 }
 
 TEST(MazeLayout, AWayBackTakesOtherDoors) {

@@ -138,10 +138,13 @@ TEST(Worlds, WallsStopWhoeverSteps) {
   Walk walk(maze);
   Stream random(9);
   std::vector<uint8_t> frame(static_cast<size_t>(maze->view().bytes()));
+  constexpr int64_t margin = unit / 5;
   for (int i = 0; i < 3000; ++i) {
     const Pose from = walk.pose();
     walk.step(random.uniform() < 0.6 ? 1 : static_cast<int64_t>(random.below(6)));
     const int64_t a = from.y / unit * 7 + from.x / unit, b = walk.pose().y / unit * 7 + walk.pose().x / unit;
+    const int64_t x = walk.pose().x % unit, y = walk.pose().y % unit, away[] = {unit - x, unit - y, x, y};
+    for (int d = 0; d < 4; ++d) EXPECT_TRUE(maze->layout().open(b, d) || away[d] >= margin) << "step " << i;
     if (a == b) continue;
     const Stream path(1);
     Stream copy = path;
@@ -271,6 +274,19 @@ TEST(Worlds, WrongOptionsAreExplained) {
   wrong({{"name", "terrain"}, {"protocol", "reasoning"}, {"second", 90}}, {"97 for reasoning", "90"});
   wrong({{"name", "terrain"}, {"trees", -1}}, {"trees must be 0 to 10"});
   EXPECT_THROW(small_worlds("maze")->at("training", 0), Error);
+  // Without any inner wall there is one maze only, which is of one split.
+  int refused = 0;
+  for (const char* split : {"train", "valid", "test"}) {
+    try {
+      make_worlds({{"name", "maze"}, {"size", 3}, {"loops", 1}}, 1)->at(split, 0);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("with loops 1 none was of the split"), std::string::npos) << text;
+      EXPECT_EQ(text.find("second"), std::string::npos) << text;
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused, 2);
   EXPECT_THROW(record_poses(small_worlds("maze")->at("train", 0), 0, 0), Error);
 }
 

@@ -7,7 +7,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "convssm/base/error.h"
-#include "convssm/metrics/weights.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
@@ -15,16 +14,6 @@ namespace {
 
 constexpr double kRestartsUntil = 0.9;  // of the steps: then the table settles
 constexpr double kCollapsed = 0.05;     // share of codes in use
-
-struct Backbone {
-  const char* name;
-  metrics::LpipsBackbone kind;
-  const char* features;
-  const char* heads;
-};
-constexpr Backbone kBackbones[] = {{"vgg", metrics::LpipsBackbone::vgg, "vgg16", "lpips_vgg"},
-                                   {"alex", metrics::LpipsBackbone::alex, "alexnet", "lpips_alex"},
-                                   {"squeeze", metrics::LpipsBackbone::squeeze, "squeezenet", "lpips_squeeze"}};
 
 at::Tensor gradient(const at::Tensor& of, const at::Tensor& by, bool keep_graph, const at::Tensor& seed = {}) {
   std::vector<at::Tensor> seeds;
@@ -47,6 +36,7 @@ VqGan::VqGan(const VqGanOptions& options) : options_(options) {
   autoencoder_ =
       register_module("autoencoder", std::make_shared<VqAutoencoder>(options.autoencoder, stream.split("autoencoder")));
   began_with_ = register_buffer("began_with", at::zeros({1}));
+  set_perceptual(nullptr);
   if (options.disc_weight == 0) return;
   options_.discriminator.channels = coder.channels;
   const int64_t height = options_.discriminator.map_size(coder.height),
@@ -76,30 +66,9 @@ std::string VqGan::description() const {
                      static_cast<double>(parameter_count(*autoencoder_)) * 1e-6);
 }
 
-void VqGan::set_perceptual(std::shared_ptr<const metrics::Lpips> lpips) {
+void VqGan::set_perceptual(std::shared_ptr<const metrics::Lpips> lpips, const std::string& missing) {
   lpips_ = std::move(lpips);
-  looked_for_lpips_ = true;
-}
-
-const metrics::Lpips* VqGan::perceptual_for(const at::Tensor& frames) {
-  if (looked_for_lpips_) return lpips_.get();
-  looked_for_lpips_ = true;
-  const bool fits = (frames.size(1) == 1 || frames.size(1) == 3) && frames.size(2) >= metrics::lpips_least_size &&
-                    frames.size(3) >= metrics::lpips_least_size;
-  for (const Backbone& backbone : kBackbones) {
-    if (options_.perceptual != backbone.name) continue;
-    const metrics::WeightFolder folder;
-    if (!fits) {
-      lpips_missing_ =
-          fmt::format("LPIPS takes 1 or 3 channels of at least {0} x {0} pixels", metrics::lpips_least_size);
-    } else if (!folder.has(backbone.features) || !folder.has(backbone.heads)) {
-      lpips_missing_ = folder.missing_text(folder.has(backbone.features) ? backbone.heads : backbone.features);
-    } else {
-      const metrics::Lpips found(backbone.kind, folder.existing(backbone.features), folder.existing(backbone.heads));
-      lpips_ = std::make_shared<metrics::Lpips>(found.to(frames.options()));
-    }
-  }
-  return lpips_.get();
+  lpips_missing_ = lpips_ || options_.perceptual == "none" ? "" : missing.empty() ? "nobody handed it in" : missing;
 }
 
 // Weights that come or go between two parts of a training would silently change what it learns.
@@ -114,10 +83,9 @@ void VqGan::keep_to_its_loss(bool by_lpips) {
 }
 
 VqGan::Reconstruction VqGan::reconstruction(const at::Tensor& x, const at::Tensor& y) {
-  const metrics::Lpips* lpips = perceptual_for(x);
   const at::Tensor l1 = (x - y).abs().mean();
-  if (lpips == nullptr) return {l1 + (x - y).square().mean(), l1, {}};
-  const at::Tensor perceptual = lpips->loss(x, y).mean();
+  if (lpips_ == nullptr) return {l1 + (x - y).square().mean(), l1, {}};
+  const at::Tensor perceptual = lpips_->loss(x, y).mean();
   return {l1 + options_.perceptual_weight * perceptual, l1, perceptual};
 }
 
@@ -149,15 +117,16 @@ LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid,
   const nn::Quantizer& quantizer = autoencoder_->quantizer();
   out.parts.emplace_back("perplexity", number(quantizer.perplexity()));
   out.parts.emplace_back("used", number(quantizer.used()));
-  if (!lpips_missing_.empty()) {
+  // A training says each text once: the one that is true from the first step on does not stand before the other.
+  if (quantizer.seen_enough() && quantizer.used() < kCollapsed) {
+    out.warning =
+        "less than 5% of the codes are in use: the table has collapsed. Try model.quantizer.name=ema or fsq, "
+        "fewer codes (size), or a smaller train.lr";
+  } else if (!lpips_missing_.empty()) {
     out.warning = fmt::format(
         "the loss is absolute + squared error and reconstructions will be blurred, for there is no "
         "LPIPS ({}): {}",
         options_.perceptual, lpips_missing_);
-  } else if (quantizer.seen_enough() && quantizer.used() < kCollapsed) {
-    out.warning =
-        "less than 5% of the codes are in use: the table has collapsed. Try model.quantizer.name=ema or fsq, "
-        "fewer codes (size), or a smaller train.lr";
   }
   return out;
 }

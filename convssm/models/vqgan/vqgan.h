@@ -5,8 +5,8 @@
 //   discriminator  (mean relu(1 - D(x)) + mean relu(1 + D(x'))) / 2
 // Before the step `start` of the discriminator there is neither g nor its turn. All frames of a batch count alike: batches
 // of few frames of many clips (train.frames 1 to 4) show the table more than long clips, whose frames resemble each other.
-// The network behind LPIPS is read from the folder of the metrics' weights when a training begins; it is no part of the
-// model and of no file of it. Without its weights the loss is absolute + squared error, which is said.
+// The network behind LPIPS is handed in before a training (run/perceptual.h); it is no part of the model and of no file of
+// it. Without it the loss is absolute + squared error, which is said.
 #pragma once
 
 #include <memory>
@@ -48,8 +48,11 @@ class VqGan : public Model {
 
   const std::shared_ptr<VqAutoencoder>& autoencoder() const { return autoencoder_; }
 
-  // Takes these perceptual weights instead of looking for them; null: there are none.
-  void set_perceptual(std::shared_ptr<const metrics::Lpips> lpips);
+  const VqGanOptions& options() const { return options_; }
+
+  // The network of the perceptual loss, of the type and on the device of the frames. Null: there is none, and `missing`
+  // tells people why. A training goes on only with what it began with.
+  void set_perceptual(std::shared_ptr<const metrics::Lpips> lpips, const std::string& missing = "");
 
  private:
   struct Reconstruction {
@@ -58,15 +61,13 @@ class VqGan : public Model {
   Reconstruction reconstruction(const at::Tensor& x, const at::Tensor& y);
   LossOutput autoencoder_loss(const at::Tensor& x, const at::Tensor& valid, const LossContext& context);
   LossOutput discriminator_loss(const at::Tensor& x);
-  const metrics::Lpips* perceptual_for(const at::Tensor& frames);
   void keep_to_its_loss(bool by_lpips);
 
   VqGanOptions options_;
   std::shared_ptr<VqAutoencoder> autoencoder_;
   nn::PatchDiscriminator discriminator_{nullptr};
   std::shared_ptr<const metrics::Lpips> lpips_;
-  bool looked_for_lpips_ = false;
-  std::string lpips_missing_;  // why there is none, for people
+  std::string lpips_missing_;  // why there is none though the options name one, for people
   at::Tensor began_with_;      // buffer [1]: 1 if the training began with LPIPS, 2 without, 0 if there was none
 };
 

@@ -1,18 +1,13 @@
-// The VQ-GAN against an independent PyTorch computation (tools/golden/make_vqgan.py), its law as a tokenizer, its losses and
-// its two players.
-#include "convssm/models/vqgan/vqgan.h"
-
+// How the VQ-GAN learns: the losses of its two players, the weight between them, what moves and what is said.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 
-#include "convssm/io/yaml.h"
-#include "convssm/models/flops.h"
-#include "convssm/models/registry.h"
-#include "convssm/ops/device.h"
-#include "tests/models/vqgan_golden.h"
-#include "tests/support.h"
+#include "convssm/models/vqgan/vqgan.h"
+#include "tests/models/tiny_vqgan.h"
 
 namespace convssm::models {
 namespace {
@@ -20,47 +15,10 @@ namespace {
 using nlohmann::json;
 using testing::distance;
 using testing::expect_error;
-using testing::randn;
+using testing::golden_vqgan;
+using testing::noise_video;
+using testing::tiny_vqgan;
 using testing::VqGanGolden;
-
-// With the golden parameters, of the type.
-std::shared_ptr<Model> golden_vqgan(const VqGanGolden& golden, at::ScalarType type) {
-  auto model = make_model(golden.model, {3, 16, 12});
-  torch::NoGradGuard no_grad;
-  const io::NamedTensors state = golden.state();
-  size_t taken = 0;
-  for (auto& item : model->named_parameters()) {
-    if (item.key().starts_with("discriminator.")) {
-      item.value().copy_(VqGanGolden::of_discriminator(item.key(), item.value()));
-      continue;
-    }
-    for (const auto& [name, value] : state) {
-      if ("autoencoder." + name == item.key()) item.value().copy_(value), ++taken;
-    }
-  }
-  EXPECT_EQ(taken, state.size()) << "names are those of the public layout";
-  model->to(type);
-  return model;
-}
-
-at::Tensor video_of(const at::Tensor& frames) { return frames.unsqueeze(0); }
-
-TEST(VqGan, EqualsPyTorch) {
-  const VqGanGolden golden;
-  for (const auto type : {at::kDouble, at::kFloat}) {
-    const auto model = golden_vqgan(golden, type);
-    auto& vqgan = dynamic_cast<VqGan&>(*model);
-    const at::Tensor x = golden.read("x").to(type);
-    torch::NoGradGuard no_grad;
-    const auto [frames, quantized] = vqgan.autoencoder()->forward(x, {});
-    EXPECT_TRUE(quantized.codes.equal(golden.read("codes")));
-    EXPECT_LT(distance(frames.to(at::kFloat), golden.read("decoded")), type == at::kDouble ? 1e-6 : 5e-5);
-    const at::Tensor codes = model->as_tokenizer()->encode(video_of(x));
-    EXPECT_TRUE(codes[0].equal(golden.read("codes")));
-    const at::Tensor decoded = model->as_tokenizer()->decode(codes)[0];
-    EXPECT_LT(distance(decoded.to(at::kFloat), golden.read("decoded").clamp(-1, 1)), type == at::kDouble ? 1e-6 : 5e-5);
-  }
-}
 
 TEST(VqGan, DiscriminatorEqualsPyTorch) {
   const VqGanGolden golden;
@@ -73,74 +31,6 @@ TEST(VqGan, DiscriminatorEqualsPyTorch) {
   discriminator->forward(x, true);
   discriminator->eval();
   EXPECT_LT(distance(discriminator->forward(x).to(at::kFloat), golden.read("disc_eval")), 1e-6);
-}
-
-json tiny_vqgan(const json& more = json::object()) {
-  json options = {{"name", "vqgan"},
-                  {"features", 8},
-                  {"multipliers", {1, 2}},
-                  {"blocks", 1},
-                  {"attention", {4}},
-                  {"latent", 6},
-                  {"groups", 4},
-                  {"perceptual", "none"},
-                  {"quantizer", {{"name", "ema"}, {"size", 12}, {"features", 5}}},
-                  {"discriminator", {{"features", 4}, {"layers", 1}, {"start", 5}}}};
-  options.update(more);
-  return options;
-}
-
-at::Tensor noise_video(at::IntArrayRef shape, uint64_t seed) { return randn(shape, seed).clamp(-1, 1).to(at::kFloat); }
-
-// The law of tokenizers: the codes of a clip are those of its pieces, and decoding gives the same bytes, in any batch and
-// with any number of threads. Frames of a size that the scale does not divide.
-TEST(VqGan, CodesOfAClipAreThoseOfItsPieces) {
-  for (const char* kind : {"gradient", "ema", "cosine", "fsq"}) {
-    const auto model = make_model(tiny_vqgan({{"quantizer", {{"name", kind}}}}), {3, 9, 7});
-    model->eval();
-    Tokenizer& tokenizer = *model->as_tokenizer();
-    const at::Tensor video = noise_video({2, 5, 3, 9, 7}, 3);
-    const int threads = at::get_num_threads();
-    at::set_num_threads(1);
-    const at::Tensor codes = tokenizer.encode(video), frames = tokenizer.decode(codes);
-    EXPECT_EQ(codes.sizes(), (at::IntArrayRef{2, 5, 5, 4}));
-    EXPECT_EQ(frames.sizes(), video.sizes());
-    EXPECT_LE(frames.abs().max().item<double>(), 1);
-    EXPECT_TRUE(tokenizer.decode(codes).equal(frames));
-    if (std::string(kind) == "ema") {  // a few frames: on a busy machine threads wait for each other
-      at::set_num_threads(2);
-      EXPECT_TRUE(tokenizer.encode(video.slice(1, 0, 1)).equal(codes.slice(1, 0, 1))) << "two threads";
-      EXPECT_TRUE(tokenizer.decode(codes.slice(1, 0, 1)).equal(frames.slice(1, 0, 1))) << "two threads";
-    }
-    at::set_num_threads(1);
-    for (int64_t b = 0; b < 2; ++b) {
-      for (int64_t t = 0; t < 5; t += 2) {
-        const at::Tensor piece = video.slice(0, b, b + 1).slice(1, t, t + 2);
-        const at::Tensor its = tokenizer.encode(piece);
-        EXPECT_TRUE(its[0].equal(codes[b].slice(0, t, t + 2))) << kind;
-        EXPECT_TRUE(tokenizer.decode(its)[0].equal(frames[b].slice(0, t, t + 2))) << kind;
-      }
-    }
-    at::set_num_threads(threads);
-    // By the modules, as on another device.
-    const ops::PlainKernels plain;
-    EXPECT_TRUE(tokenizer.encode(video).equal(codes)) << kind;
-    EXPECT_LT(distance(tokenizer.decode(codes), frames), 1e-4) << kind;
-  }
-}
-
-TEST(VqGan, PlansFollowTheParameters) {
-  const auto model = make_model(tiny_vqgan(), {1, 8, 8});
-  model->eval();
-  const at::Tensor codes = at::arange(16).remainder(12).view({1, 1, 4, 4});
-  const at::Tensor before = model->as_tokenizer()->decode(codes);
-  {
-    torch::NoGradGuard no_grad;
-    model->named_parameters()["autoencoder.decoder.conv_out.bias"].add_(0.25);
-  }
-  const at::Tensor after = model->as_tokenizer()->decode(codes);
-  EXPECT_LT(distance(after, (before + 0.25).clamp(-1, 1)), 0.3);
-  EXPECT_FALSE(after.equal(before));
 }
 
 LossContext at_step(const std::string& player, int64_t step, uint64_t seed = 1) {
@@ -294,12 +184,34 @@ TEST(VqGan, WarnsOfACollapsedTable) {
   EXPECT_NE(warning.find("5%"), std::string::npos) << warning;
 }
 
+TEST(VqGan, WarnsOfACollapsedTableWithoutLpipsToo) {
+  const json quantizer = {{"name", "gradient"}, {"size", 1024}, {"features", 4}};
+  const auto model = make_model(tiny_vqgan({{"perceptual", "vgg"}, {"quantizer", quantizer}}), {1, 16, 16});
+  model->train();
+  const Clips clips{at::zeros({512, 1, 1, 16, 16})};
+  std::set<std::string> warnings;
+  for (int i = 0; i < 6 && warnings.size() < 2; ++i)
+    warnings.insert(model->loss(clips, at_step("autoencoder", 1)).warning);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings.begin()->find("5%"), std::string::npos);
+  EXPECT_NE(warnings.rbegin()->find("no LPIPS (vgg)"), std::string::npos);
+}
+
 TEST(VqGan, SaysThatThereIsNoPerceptualNetwork) {
   const auto model = make_model(tiny_vqgan({{"perceptual", "vgg"}}), {2, 16, 16});
   model->train();
-  const std::string warning = model->loss({noise_video({1, 2, 2, 16, 16}, 1)}, at_step("autoencoder", 0)).warning;
-  EXPECT_NE(warning.find("LPIPS takes 1 or 3 channels"), std::string::npos) << warning;
-  EXPECT_NE(warning.find("squared error"), std::string::npos) << warning;
+  const auto warning = [&] {
+    return model->loss({noise_video({1, 2, 2, 16, 16}, 1)}, at_step("autoencoder", 0)).warning;
+  };
+  for (const char* part : {"squared error", "no LPIPS (vgg)", "nobody handed it in"}) {
+    EXPECT_NE(warning().find(part), std::string::npos) << warning();
+  }
+  dynamic_cast<VqGan&>(*model).set_perceptual(nullptr, "the weights are at home");
+  EXPECT_NE(warning().find("no LPIPS (vgg): the weights are at home"), std::string::npos) << warning();
+  const auto without = make_model(tiny_vqgan(), {2, 16, 16});
+  without->train();
+  EXPECT_EQ(without->loss({noise_video({1, 2, 2, 16, 16}, 1)}, at_step("autoencoder", 0)).warning, "")
+      << "it is what was asked for";
 }
 
 // With the real weights: the part is the metric, and the gradient reaches the encoder.
@@ -338,71 +250,11 @@ TEST(VqGan, GoesOnWithTheLossItBeganWith) {
   EXPECT_EQ(began.item<double>(), 2);
   model->loss(clips, at_step("autoencoder", 1));
   began.fill_(1);
+  dynamic_cast<VqGan&>(*model).set_perceptual(nullptr, "no file");
   expect_error([&] { model->loss(clips, at_step("autoencoder", 2)); },
-               {"began with LPIPS (vgg)", "cannot go on without"});
+               {"began with LPIPS (vgg)", "cannot go on without: no file"});
   model->eval();
   model->loss(clips, at_step("autoencoder", 2));
-}
-
-// The parameters of the autoencoder by a count of our own: of frames of 3 channels, with attention at the coarsest level.
-int64_t counted_vqgan(const json& model) {
-  const auto conv = [](int64_t in, int64_t out, int64_t kernel) { return in * out * kernel * kernel + out; };
-  const auto res = [&](int64_t in, int64_t out) {
-    return 2 * in + conv(in, out, 3) + 2 * out + conv(out, out, 3) + (in == out ? 0 : conv(in, out, 1));
-  };
-  const auto attention = [&](int64_t c) { return 2 * c + 4 * conv(c, c, 1); };
-  const int64_t ch = model["features"], n = model["blocks"], z = model["latent"];
-  const std::vector<int64_t> multipliers = model["multipliers"];
-  const int64_t e = model["quantizer"]["features"], codes = model["quantizer"]["size"];
-  int64_t count = conv(3, ch, 3), c = ch;
-  for (size_t i = 0; i < multipliers.size(); ++i) {
-    const bool last = i + 1 == multipliers.size();
-    for (int64_t j = 0; j < n; ++j, c = ch * multipliers[i]) count += res(c, ch * multipliers[i]);
-    count += last ? n * attention(c) : conv(c, c, 3);
-  }
-  count +=
-      2 * (2 * res(c, c) + attention(c)) + 2 * c + conv(c, z, 3) + conv(z, c, 3);  // both middles and what is between
-  for (size_t i = multipliers.size(); i-- > 0;) {
-    const bool first = i + 1 == multipliers.size();
-    for (int64_t j = 0; j <= n; ++j, c = ch * multipliers[i]) count += res(c, ch * multipliers[i]);
-    count += (first ? (n + 1) * attention(c) : 0) + (i > 0 ? conv(c, c, 3) : 0);
-  }
-  return count + 2 * c + conv(c, 3, 3) + conv(z, e, 1) + conv(e, z, 1) + codes * e;
-}
-
-// The sizes that the published parameter counts were derived from; small ones of the same shape are built.
-TEST(VqGan, PublishedSizes) {
-  const std::map<std::string, std::pair<int64_t, double>> published = {
-      {"dmlab", {64, 63.3}}, {"minecraft", {128, 65.1}}, {"habitat", {128, 66.9}}};
-  for (const auto& [name, expected] : published) {
-    const auto [side, millions] = expected;
-    json model = io::read_yaml(std::string(CONVSSM_SOURCE_DIR) + "/configs/tokenizer/" + name + ".yaml")["model"];
-    EXPECT_NEAR(static_cast<double>(counted_vqgan(model)) * 1e-6, millions, 0.05) << name;
-    model["features"] = 8, model["latent"] = 12;
-    const auto small = make_model(model, {3, side, side});
-    EXPECT_EQ(parameter_count(*dynamic_cast<VqGan&>(*small).autoencoder()), counted_vqgan(model)) << name;
-    EXPECT_EQ(small->as_tokenizer()->codes().height, 16) << name;
-  }
-}
-
-TEST(VqGan, SaysWhatIsWrongWithOptions) {
-  const auto with = [](const json& more, data::FrameFormat frames = {3, 16, 16}) {
-    make_model(tiny_vqgan(more), frames);
-  };
-  expect_error([&] { with({{"perceptual", "vgg19"}}); }, {"perceptual", "vgg19", "vgg"});
-  expect_error([&] { with({{"multiplier", {1}}}); }, {"multiplier", "multipliers"});
-  expect_error([&] { with({{"discriminator", {{"layers", 4}}}}); }, {"discriminator.layers", "16 x 16", "weight: 0"});
-  expect_error([&] { with({{"discriminator", {{"start", -1}}}}); }, {"discriminator.start"});
-  expect_error([&] { with({{"codebook_weight", -1}}); }, {"codebook_weight"});
-  const auto model = make_model(tiny_vqgan(), {3, 16, 16});
-  expect_error([&] { model->as_tokenizer()->encode(noise_video({1, 1, 3, 16, 8}, 1)); }, {"[B,T,3,16,16]"});
-  expect_error([&] { model->as_tokenizer()->decode(at::full({1, 1, 8, 8}, 12, at::kLong)); }, {"0 to 11"});
-  expect_error([&] { model->as_tokenizer()->decode(at::zeros({1, 1, 8, 8})); }, {"int64"});
-}
-
-TEST(VqGan, ArithmeticIsCounted) {
-  const auto model = make_model(tiny_vqgan(), {3, 16, 16});
-  EXPECT_GT(flops_per_frame(*model, {3, 16, 16}), 1000000u);
 }
 
 }  // namespace
