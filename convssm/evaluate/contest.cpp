@@ -16,15 +16,15 @@ Contest::Contest(const std::vector<std::string>& names, const Setting& setting, 
 
 void Contest::add(const Frames& context, const Frames& truth, const std::vector<Forecast>& forecasts) {
   for (size_t i = 0; i < scores_.size(); ++i) {
-    std::vector<FrameScores> futures;
-    for (const Frames& future : forecasts[i]) futures.push_back(score_frames(*metrics_, truth, future));
+    std::vector<FrameScores> futures = {score_frames(*metrics_, truth, forecasts[i].first)};
+    futures.insert(futures.end(), forecasts[i].others.begin(), forecasts[i].others.end());
     scores_[i].add(futures);
   }
   if (!fvd_) return;
   for (int64_t clip = 0; clip < truth.f01.size(0); ++clip) {
     const auto whole = [&](const Frames& future) { return at::cat({context.f01[clip], future.f01[clip]}); };
     std::vector<at::Tensor> clips;
-    for (const Forecast& forecast : forecasts) clips.push_back(whole(forecast[0]));
+    for (const Forecast& forecast : forecasts) clips.push_back(whole(forecast.first));
     fvd_->add(whole(truth), clips);
   }
 }

@@ -11,8 +11,12 @@
 
 namespace convssm::evaluate {
 
-// One or several futures [B,N,C,H,W] of the same clips. What is not known of futures, FVD takes of the first.
-using Forecast = std::vector<Frames>;
+// Forecasts [B,N,C,H,W] of a batch of clips. Of several futures the first is kept whole, for FVD; the others are scored when
+// they are made, so that memory does not grow with their number.
+struct Forecast {
+  Frames first;
+  std::vector<FrameScores> others = {};
+};
 
 class Contest {
  public:

@@ -37,12 +37,13 @@ std::vector<Scores> all_scores(const std::vector<Contest>& contests) {
 class SettingRun {
  public:
   SettingRun(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics)
-      : job_(job), o_(job.options), setting_(setting), futures_(job.model, job.engine, o_.seed) {
-    const auto against = [&](const std::vector<std::string>& names) {
-      contests_.emplace_back(names, setting, metrics, o_.chunk);
-    };
-    against({job.name, "copy last frame", "blank frame"});
-    if (job.truth.has_ceiling()) against({kCeiling});
+      : job_(job), o_(job.options), setting_(setting), metrics_(metrics), futures_(job.model, job.engine, o_.seed) {
+    std::vector<std::string> names = {job.name, "copy last frame", "blank frame"};
+    if (job.truth.has_ceiling() && job.truth.originals()) names.push_back(kCeiling);
+    contests_.emplace_back(names, setting, metrics, o_.chunk);
+    if (job.truth.has_ceiling() && !job.truth.originals()) {
+      contests_.emplace_back(std::vector<std::string>{kCeiling}, setting, metrics, o_.chunk);
+    }
     result_.clips.context = setting.context;
   }
 
@@ -58,16 +59,18 @@ class SettingRun {
     const TrueVideos videos = job_.truth.of(clips, K);
     const at::Tensor known = videos.real.slice(1, 0, K);
     const Frames context = frames(known), truth = frames(videos.real.slice(1, K));
-    Forecast ours;
-    for (int64_t i = 0; i < job_.futures; ++i) {
-      const at::Tensor future = futures_.of(clips, K, first, i);
-      if (i == 0) show(videos.real, at::cat({known, future}, 1));
-      ours.push_back(frames(future));
+    const at::Tensor future = futures_.of(clips, K, first, 0);
+    show(videos.real, at::cat({known, future}, 1));
+    Forecast ours{frames(future)};
+    for (int64_t i = 1; i < job_.futures; ++i) {
+      ours.others.push_back(score_frames(metrics_, truth, frames(futures_.of(clips, K, first, i))));
     }
-    contests_[0].add(context, truth, {ours, {repeated(frames(known.slice(1, K - 1)), truth)}, {blank(truth)}});
-    if (contests_.size() == 1) return;
-    const Frames seen = frames(clips.video.slice(1, 0, K).cpu());
-    contests_[1].add(seen, frames(videos.originals), {{frames(videos.back)}});
+    std::vector<Forecast> all = {ours, {repeated(frames(known.slice(1, K - 1)), truth)}, {blank(truth)}};
+    const bool apart = contests_.size() > 1;
+    if (videos.back.defined() && !apart) all.push_back({frames(videos.back)});
+    contests_[0].add(context, truth, all);
+    if (!apart) return;
+    contests_[1].add(frames(clips.video.slice(1, 0, K).cpu()), frames(videos.originals), {{frames(videos.back)}});
   }
 
   SettingResult finish(int64_t done) {
@@ -122,8 +125,9 @@ class SettingRun {
   const EvaluationJob& job_;
   const EvaluateOptions& o_;
   const Setting& setting_;
+  const metrics::MetricSet& metrics_;
   Futures futures_;
-  std::vector<Contest> contests_;  // against what is real; of a tokenizer, against originals
+  std::vector<Contest> contests_;  // against what is real; the ceiling apart if that is not the originals
   std::vector<at::Tensor> seen_;   // [B,N] of each batch: frames of places that the context showed; empty: nobody knows
   bool has_actions_ = false;
   SettingResult result_;

@@ -31,7 +31,8 @@ class Truth {
   // Whether there are originals to compare what the tokenizer gives back with: the best that its forecasts can be.
   bool has_ceiling() const { return tokenizer_ != nullptr && !codes_; }
 
-  const char* name() const;  // originals, reconstructions or codes
+  bool originals() const { return !codes_ && real_ == Real::originals; }  // are what is real
+  const char* name() const;                                               // originals, reconstructions or codes
 
  private:
   at::Tensor decode(const at::Tensor& codes) const;
