@@ -20,6 +20,7 @@
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/reconstruct.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/forecaster.h"
 #include "convssm/ops/device.h"
 #include "convssm/report/report.h"
 #include "convssm/report/strips.h"
@@ -37,12 +38,32 @@ run::Config evaluated_config(const run::LoadedModel& loaded, const std::vector<s
   return run::Config::from_json(json);
 }
 
-void save_pictures(const data::Comparison& clips, const std::string& out) {
-  for (size_t i = 0; i < clips.truth.size(); ++i) {
-    io::write_png(fmt::format("{}/samples/evaluate-strip-{}.png", out, i),
-                  data::comparison_strip(clips, i, 1, report::strip_moments));
+// "samples/evaluate" of the first setting, which is often the only one; "samples/evaluate-setting-2" of the second.
+std::string picture_base(const std::string& out, size_t setting) {
+  return out + "/samples/evaluate" + (setting == 0 ? "" : fmt::format("-setting-{}", setting + 1));
+}
+
+// Pictures of settings that an earlier evaluation had would be taken for those of this one.
+void remove_other_settings(const std::string& out) {
+  std::error_code ignored;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(out + "/samples", ignored)) {
+    if (entry.path().filename().string().starts_with("evaluate-setting-")) old.push_back(entry.path());
   }
-  if (!clips.truth.empty()) data::save_comparison_gif(clips, clips.truth.size(), out + "/samples/evaluate.gif");
+  for (const fs::path& path : old) fs::remove(path, ignored);
+}
+
+void save_pictures(const std::vector<data::Comparison>& settings, const std::string& out) {
+  remove_other_settings(out);
+  for (size_t s = 0; s < settings.size(); ++s) {
+    const data::Comparison& clips = settings[s];
+    const std::string base = picture_base(out, s);
+    for (size_t i = 0; i < clips.truth.size(); ++i) {
+      io::write_png(fmt::format("{}-strip-{}.png", base, i),
+                    data::comparison_strip(clips, i, 1, report::strip_moments));
+    }
+    if (!clips.truth.empty()) data::save_comparison_gif(clips, clips.truth.size(), base + ".gif");
+  }
 }
 
 struct Scored {
@@ -55,8 +76,8 @@ struct Scored {
 };
 
 // What was found: a table was printed, files follow.
-void keep(evaluate::Evaluation& result, const Scored& s, const metrics::MetricSet& metrics, const StopRequest& stop) {
-  for (const std::string& line : metrics.left_out()) log_info("left out: {}", line);
+void keep(evaluate::Evaluation& result, const Scored& s, const StopRequest& stop) {
+  for (const auto& line : result.metrics["protocol"]["left_out"]) log_info("left out: {}", line.get<std::string>());
   set_exit_status(stop.exit_code());
   if (stop.asked()) {
     replace_file(s.out + "/metrics.partial.json", result.metrics.dump(1) + "\n");
@@ -67,6 +88,19 @@ void keep(evaluate::Evaluation& result, const Scored& s, const metrics::MetricSe
   save_pictures(result.clips, s.out);
   report::write_report(s.out);
   log_info("written: {}/metrics.json, samples/evaluate*, report.html", s.out);
+}
+
+// A forecaster with a tokenizer takes frames and codes, whichever it was trained on.
+void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
+  const bool forecasts = loaded.model->as_forecaster() != nullptr;
+  if (!dataset.codes().none()) {
+    if (forecasts) return;  // scored_frames() says what is missing
+    fail(ErrorKind::usage, "[evaluate] the clips hold codes; a tokenizer is scored by what it gives back of frames");
+  }
+  const models::Tokenizer* tokenizer = forecasts ? loaded.model->as_tokenizer() : nullptr;
+  const data::CodeFormat codes = tokenizer != nullptr ? tokenizer->codes() : data::CodeFormat();
+  const bool learned_codes = !codes.none() && loaded.recipe.frames.same_size({1, codes.height, codes.width});
+  if (!learned_codes) run::check_frames(loaded, dataset.format());
 }
 
 void say_basis(evaluate::Evaluation& result, const Scored& s) {
@@ -87,18 +121,22 @@ void score_tokenizer(const Scored& s) {
   progress.finish();
   say_basis(result, s);
   fmt::print("{}", evaluate::reconstruction_text(result.metrics));
-  keep(result, s, metrics, stop);
+  keep(result, s, stop);
 }
 
 void score_forecasts(const Scored& s, const EvaluateCommand& command) {
-  const auto metrics = evaluate::make_metrics(s.options, s.dataset, s.weights);
+  models::Model& model = *s.loaded.model;
+  const auto metrics = evaluate::make_metrics(s.options, evaluate::scored_frames(model, s.dataset), s.weights);
+  if (s.options.futures > 1 && !models::forecaster_of(model).draws()) {
+    log_info("the model draws nothing: one future of each clip instead of {}", s.options.futures);
+  }
   make_folder(s.out + "/samples");
   const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
                                           .compile = command.engine != "eager"};
   const StopRequest stop;
   Progress progress("evaluate", evaluate::count_samples(s.dataset, s.options));
   auto result = evaluate::evaluate(
-      *s.loaded.model, s.dataset, s.options, metrics, s.loaded.model->label(),
+      model, s.dataset, s.options, metrics, model.label(),
       [&](int64_t done) {
         progress.update(done, "clips");
         return !stop.asked();
@@ -107,7 +145,7 @@ void score_forecasts(const Scored& s, const EvaluateCommand& command) {
   progress.finish();
   say_basis(result, s);
   fmt::print("{}", evaluate::table_text(result.metrics));
-  keep(result, s, metrics, stop);
+  keep(result, s, stop);
 }
 
 }  // namespace
@@ -125,7 +163,7 @@ void run_evaluate(const EvaluateCommand& command) {
   const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = run::make_dataset(config);
-  run::check_frames(loaded, dataset->format());
+  check_clips(loaded, *dataset);
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
   if (command.timing) return run_timing(loaded, config, dataset, out);
@@ -162,6 +200,9 @@ void add_evaluate(CLI::App& app) {
   command->footer(
       "Examples:\n  convssm evaluate runs/demo\n"
       "  convssm evaluate runs/demo evaluate.samples=64 evaluate.horizons=[50,100,200] --out scores\n"
+      "  convssm evaluate runs/maze evaluate.horizons=null evaluate.context=null \\\n"
+      "    evaluate.settings='[{context: 144, frames: 156, actions: true}, {context: 36, frames: 264, actions: "
+      "false}]'\n"
       "  convssm evaluate runs/demo --timing evaluate.samples=64 --out timing\n"
       "  convssm evaluate runs/demo evaluate.metrics=[psnr_f01,lpips_alex]      # see convssm metrics");
   command->callback([options] { run_evaluate(*options); });

@@ -23,8 +23,8 @@ namespace {
 evaluate::TimingOptions timing_options(const run::Config& config) {
   const auto from = evaluate::EvaluateOptions::from_json(config.evaluate);
   evaluate::TimingOptions o;
-  o.context = from.context;
-  o.frames = std::max(config.train.frames, 2 * from.context);
+  o.context = from.settings[0].context;
+  o.frames = std::max(config.train.frames, 2 * o.context);
   o.samples = from.samples;
   o.batch = from.batch;
   o.quantize = from.quantize;

@@ -23,7 +23,7 @@ namespace {
 
 struct ResultsCommand {
   std::vector<std::string> runs, only;
-  std::string chart, strips, json, metric = "psnr_f01";
+  std::string chart, setting, strips, json, metric = "psnr_f01";
   int64_t clip = 0;
 };
 
@@ -49,7 +49,8 @@ void print(const std::vector<report::Record>& records) {
 }
 
 void write_chart(const ResultsCommand& command, const std::vector<report::Record>& records) {
-  const report::Chart chart = report::horizon_chart(records, metrics::find_metric(command.metric).name);
+  const report::Chart chart =
+      report::horizon_chart(records, metrics::find_metric(command.metric).name, command.setting);
   if (!report::has_points(chart)) {
     fail(ErrorKind::data, "[results] no run has a curve of {}; take another --metric, or evaluate with it",
          command.metric);
@@ -94,6 +95,7 @@ void add_results(CLI::App& app) {
   command->add_option("--only", o->only, "Only these rows and their seeds, separated by commas")->delimiter(',');
   command->add_option("--chart", o->chart, "Draw a metric over the horizon into this .png file");
   command->add_option("--metric", o->metric, "The metric of --chart; see convssm metrics")->capture_default_str();
+  command->add_option("--setting", o->setting, "The setting of --chart, where runs have several; by default the first");
   command->add_option("--strips", o->strips, "Draw the forecasts of one clip below the truth into this .png file");
   command->add_option("--clip", o->clip, "The clip of --strips")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--json", o->json, "Also write all that is known of the runs to this file");

@@ -1,5 +1,6 @@
 // The paper's protocol: a model sees the context of test clips and rolls out; its frames are compared with the truth
-// over several horizons. Beside it stand forecasts that need no model, so that a number means something.
+// over several horizons, in one setting or in several. Beside it stand forecasts that need no model, so that a number means
+// something.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,8 @@
 
 #include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
+#include "convssm/evaluate/setting.h"
+#include "convssm/evaluate/truth.h"
 #include "convssm/generate/predictor.h"
 #include "convssm/metrics/metric_set.h"
 #include "convssm/models/model.h"
@@ -17,43 +20,46 @@
 namespace convssm::evaluate {
 
 struct EvaluateOptions {
-  int64_t context = 100;
-  std::vector<int64_t> horizons = {400, 800, 1200};  // generated frames
-  int64_t frames = 16;                               // of a clip, of tokenizers
-  int64_t samples = 1024;                            // test clips, or windows of long ones
-  int64_t stride = 0;                                // frames between windows of a clip; 0: they do not overlap
-  int64_t chunk = 256;                               // the spread is that between the means of this many clips
-  int64_t batch = 8;                                 // clips at once
-  int64_t strips = 4;                                // clips shown as pictures
-  bool quantize = true;                              // pixels become 8 bits, truncated, before they are compared
-  std::vector<std::string> metrics = {};             // by name; empty: all that fit and whose weights are at hand
-  uint64_t seed = 1;                                 // of the futures of models that draw
+  std::vector<Setting> settings = {Setting()};  // one without a name, or several with names
+  int64_t frames = 16;                          // of a clip, of tokenizers
+  int64_t samples = 1024;                       // test clips, or windows of long ones
+  int64_t futures = 1;                          // of each clip, of models that draw
+  int64_t stride = 0;                           // frames between windows of a clip; 0: they do not overlap
+  int64_t chunk = 256;                          // the spread is that between the means of this many clips
+  int64_t batch = 8;                            // clips at once
+  int64_t strips = 4;                           // clips shown as pictures
+  bool quantize = true;                         // pixels become 8 bits, truncated, before they are compared
+  Real real = Real::originals;                  // what forecasts are compared with
+  std::vector<std::string> metrics = {};        // by name; empty: all that fit and whose weights are at hand
+  uint64_t seed = 1;                            // of the futures of models that draw
 
   // The `evaluate` section of a config. Unknown keys are errors.
   static EvaluateOptions from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
-  int64_t longest() const;  // horizon
 };
 
 struct Evaluation {
-  nlohmann::json metrics;  // {"protocol", "horizons": [...], "curves": {...}}: the content of metrics.json; with clips
-                           // that know their revisits, a horizon also has "seen_before" and "never_seen" (seen.h)
-  data::Comparison clips;  // those that are shown
+  // The content of metrics.json. Of one setting without a name {"protocol", "horizons": [...], "curves": {...}}; of others
+  // {"protocol", "settings": [{"name", "context", "frames", "horizons": [...], "curves": {...}}, ...]}. With clips that
+  // know their revisits, a horizon also has "seen_before" and "never_seen" (seen.h).
+  nlohmann::json metrics;
+  std::vector<data::Comparison> clips;  // those that are shown, of each setting
 };
 
 // `engine` is how the frames are made (its batch is options.batch): by default as `convssm generate` makes them, so that a
-// table says what a user gets. `name` is how the model is called in the tables. `progress(done)` is told the clips done; a false ends the evaluation
-// after that batch, with the clips so far. `metrics` are for frames of the dataset (see make_metrics).
+// table says what a user gets. `name` is how the model is called in the tables. `metrics` are those of the settings (see
+// make_metrics). `progress(done)` is told the clips done, each once for every setting; a false ends the evaluation after that
+// batch, with the clips and settings so far.
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
-                    const metrics::MetricSet& metrics, const std::string& name,
+                    const std::vector<metrics::MetricSet>& metrics, const std::string& name,
                     const std::function<bool(int64_t)>& progress = {}, const generate::PredictorOptions& engine = {});
 
-// How many samples an evaluation will have.
+// How many clips that progress will be told: the samples, once for every setting. Error(usage) if test clips are too short.
 int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& options);
 
-// The metrics of the options for frames of the dataset.
-metrics::MetricSet make_metrics(const EvaluateOptions& options, const data::Dataset& dataset,
-                                const metrics::WeightFolder& weights = metrics::WeightFolder());
+// The metrics of every setting for such frames (see scored_frames).
+std::vector<metrics::MetricSet> make_metrics(const EvaluateOptions& options, const data::FrameFormat& frames,
+                                             const metrics::WeightFolder& weights = metrics::WeightFolder());
 
 // The table for a terminal.
 std::string table_text(const nlohmann::json& metrics);

@@ -24,16 +24,6 @@ std::vector<Window> find_frames(const data::Dataset& dataset, const EvaluateOpti
   return test_windows(dataset, o.frames, o.stride, o.samples);
 }
 
-data::Clips read_some(const data::Dataset& dataset, const std::vector<Window>& windows, int64_t first, int64_t count,
-                      int64_t frames) {
-  std::vector<data::Clips> rows;
-  for (int64_t i = first; i < first + count; ++i) {
-    const Window& window = windows[static_cast<size_t>(i)];
-    rows.push_back(dataset.part(data::Split::test, window.clip, window.first, frames));
-  }
-  return data::stack_rows(rows);
-}
-
 nlohmann::json describe_codes(const models::CodeFormat& format, const at::Tensor& counts) {
   const double used = (counts > 0).to(at::kDouble).mean().item<double>();
   return {{"size", format.count},
@@ -85,11 +75,13 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
   std::vector<Scores> scores{{name, metrics}, {"blank frame", metrics}};
   at::Tensor counts = at::zeros({tokenizer->codes().count}, at::kLong);
   Evaluation result;
+  data::Comparison& shown = result.clips.emplace_back();
   int64_t done = 0;
   bool go_on = true;
   while (done < samples && go_on) {
     const int64_t count = std::min(o.batch, samples - done);
-    const at::Tensor video = read_some(dataset, windows, done, count, o.frames).video;
+    const auto these = std::span(windows).subspan(static_cast<size_t>(done), static_cast<size_t>(count));
+    const at::Tensor video = read_windows(dataset, these, o.frames).video;
     const at::Tensor codes = tokenizer->encode(video.to(models::device_of(model)));
     const at::Tensor decoded = tokenizer->decode(codes).cpu();
     counts += at::bincount(codes.flatten().cpu(), {}, counts.size(0));
@@ -99,8 +91,8 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
     scores[1].add(score_frames(metrics, truth, blank));
     for (int64_t i = 0; i < count; ++i, ++done) {
       if (done >= o.strips) continue;
-      result.clips.truth.push_back(video[i]);
-      result.clips.forecast.push_back(decoded[i]);
+      shown.truth.push_back(video[i]);
+      shown.forecast.push_back(decoded[i]);
     }
     if (progress) go_on = progress(done);
   }

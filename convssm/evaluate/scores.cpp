@@ -14,6 +14,11 @@ std::vector<double> to_vector(const at::Tensor& values) {
   return {x.data_ptr<double>(), x.data_ptr<double>() + x.numel()};
 }
 
+// [clips,futures] -> [clips]
+at::Tensor best_future(const std::string& metric, const at::Tensor& values) {
+  return metrics::find_metric(metric).better > 0 ? values.amax(1) : values.amin(1);
+}
+
 }  // namespace
 
 Frames as_frames(const at::Tensor& video, bool quantize) {
@@ -47,38 +52,49 @@ FrameScores join_frames(const std::vector<FrameScores>& parts) {
   return all;
 }
 
-void Scores::add(const FrameScores& clips) {
-  for (const auto& [metric, values] : clips.values) values_[metric].push_back(values);
-  identical_ += clips.identical;
+void Scores::add(const std::vector<FrameScores>& futures) {
+  for (const auto& [metric, first] : futures.at(0).values) {
+    std::vector<at::Tensor> values;
+    for (const FrameScores& future : futures) values.push_back(future.values.at(metric));
+    values_[metric].push_back(at::stack(values, 1));
+  }
+  for (const FrameScores& future : futures) identical_ += future.identical;
 }
 
 nlohmann::json Scores::row(int64_t frames, int64_t chunk, bool spread) const {
   nlohmann::json row = {{"name", name_}};
   for (const auto& [metric, batches] : values_) {
-    const metrics::ChunkedMean mean = metrics::chunked_mean(at::cat(batches).slice(1, 0, frames), chunk);
-    row[metric] = {{"mean", mean.mean}};
-    if (spread && mean.chunks > 1) row[metric]["std"] = mean.deviation;
+    const auto put = [&, &metric = metric](const char* mean, const char* deviation, const at::Tensor& values) {
+      const metrics::ChunkedMean found = metrics::chunked_mean(values, chunk);
+      row[metric][mean] = found.mean;
+      if (spread && found.chunks > 1) row[metric][deviation] = found.deviation;
+    };
+    const at::Tensor values = at::cat(batches).slice(2, 0, frames);
+    put("mean", "std", values.mean(1));
+    if (values.size(1) > 1) put("best", "best_std", best_future(metric, values.mean(2)).unsqueeze(1));
   }
   return row;
 }
 
 nlohmann::json Scores::row_of(int64_t frames, const at::Tensor& counted) const {
-  const at::Tensor these = counted.slice(1, 0, frames);
-  if (!these.any().item<bool>()) return nullptr;
+  const at::Tensor these = counted.slice(1, 0, frames).to(at::kDouble).unsqueeze(1);
+  const double count = these.sum().item<double>();
+  if (count == 0) return nullptr;
   nlohmann::json row = {{"name", name_}};
   for (const auto& [metric, batches] : values_) {
-    const at::Tensor values = at::cat(batches).slice(1, 0, frames).to(at::kDouble);
-    row[metric] = {{"mean", values.masked_select(these).mean().item<double>()}};
+    const at::Tensor sums = (at::cat(batches).slice(2, 0, frames).to(at::kDouble) * these).sum(2);  // [clips,futures]
+    row[metric] = {{"mean", sums.mean(1).sum().item<double>() / count}};
+    if (sums.size(1) > 1) row[metric]["best"] = best_future(metric, sums).sum().item<double>() / count;
   }
   return row;
 }
 
 std::vector<double> Scores::curve(const std::string& metric) const {
-  return to_vector(at::cat(values_.at(metric)).mean(0));
+  return to_vector(at::cat(values_.at(metric)).mean(1).mean(0));
 }
 
 std::vector<double> Scores::per_clip(const std::string& metric) const {
-  return to_vector(at::cat(values_.at(metric)).mean(1));
+  return to_vector(at::cat(values_.at(metric)).mean(1).mean(1));
 }
 
 std::vector<std::string> Scores::metrics() const {

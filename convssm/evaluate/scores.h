@@ -1,4 +1,5 @@
-// Scores of one forecaster, gathered clip by clip: for every metric a value per clip and generated frame.
+// Scores of one forecaster, gathered clip by clip: for every metric a value per clip, future and generated frame. Of several
+// futures of a clip their mean counts, and beside it the best one, chosen for each clip and metric.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,17 +38,19 @@ class Scores {
   // `metrics` must outlive it.
   Scores(std::string name, const metrics::MetricSet& metrics) : name_(std::move(name)), metrics_(&metrics) {}
 
-  void add(const FrameScores& clips);
+  // A batch of clips, with one future or several of each: always the same number.
+  void add(const FrameScores& clips) { add(std::vector<FrameScores>{clips}); }
+  void add(const std::vector<FrameScores>& futures);
 
-  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames; of one chunk, or without
-  // `spread`, there is no "std".
+  // {"name", "psnr_f01": {"mean", "std"}, ...} over the first `frames` generated frames, of several futures also "best" and
+  // "best_std"; of one chunk, or without `spread`, there are no deviations.
   nlohmann::json row(int64_t frames, int64_t chunk, bool spread = true) const;
 
-  // The same over those of them that `counted` [clips,N] bool marks, without "std"; null if it marks none.
+  // The same over those of them that `counted` [clips,N] bool marks, without deviations; null if it marks none.
   nlohmann::json row_of(int64_t frames, const at::Tensor& counted) const;
 
-  std::vector<double> curve(const std::string& metric) const;     // the mean over clips for every frame
-  std::vector<double> per_clip(const std::string& metric) const;  // the mean over frames for every clip
+  std::vector<double> curve(const std::string& metric) const;     // the mean over clips and futures for every frame
+  std::vector<double> per_clip(const std::string& metric) const;  // the mean over frames and futures for every clip
 
   const std::string& name() const { return name_; }
   std::vector<std::string> metrics() const;
@@ -56,7 +59,7 @@ class Scores {
  private:
   std::string name_;
   const metrics::MetricSet* metrics_;
-  std::map<std::string, std::vector<at::Tensor>> values_;  // per metric: [B,N] of each batch
+  std::map<std::string, std::vector<at::Tensor>> values_;  // per metric: [B,futures,N] of each batch
   int64_t identical_ = 0;
 };
 

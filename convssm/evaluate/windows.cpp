@@ -21,6 +21,14 @@ std::vector<Window> test_windows(const data::Dataset& dataset, int64_t frames, i
   return windows;
 }
 
+data::Clips read_windows(const data::Dataset& dataset, std::span<const Window> windows, int64_t frames) {
+  std::vector<data::Clips> rows;
+  for (const Window& window : windows) {
+    rows.push_back(dataset.part(data::Split::test, window.clip, window.first, frames));
+  }
+  return data::stack_rows(rows);
+}
+
 int64_t clips_of(const std::vector<Window>& windows) {
   std::set<uint64_t> clips;
   for (const Window& window : windows) clips.insert(window.clip);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "convssm/data/dataset.h"
@@ -18,6 +19,9 @@ struct Window {
 // At most `samples` windows of `frames` frames of the test clips: the beginnings of the clips in their order, then of what is
 // left, evenly chosen, windows that begin every `stride` frames (0: where the one before ends).
 std::vector<Window> test_windows(const data::Dataset& dataset, int64_t frames, int64_t stride, int64_t samples);
+
+// `frames` frames from where each begins, as a batch.
+data::Clips read_windows(const data::Dataset& dataset, std::span<const Window> windows, int64_t frames);
 
 // How many different clips they are of.
 int64_t clips_of(const std::vector<Window>& windows);

@@ -12,6 +12,7 @@
 #include "convssm/io/yaml.h"
 #include "convssm/report/markdown.h"
 #include "convssm/report/numbers.h"
+#include "convssm/report/scores.h"
 #include "convssm/report/sections.h"
 
 namespace convssm::report {
@@ -111,8 +112,9 @@ std::string score(const json& row, const std::string& metric) {
   return fmt::format("{:.{}f}", *mean, decimals) + (spread ? fmt::format(" ± {:.{}f}", *spread, decimals) : "");
 }
 
-std::string scores(const Card& card) {
-  const json horizons = card.at(card.folder.metrics, "/horizons"), protocol = card.at(card.folder.metrics, "/protocol");
+// The table of one setting, "" if it has no scores.
+std::string score_rows(const Card& card, const json& setting) {
+  const json horizons = card.at(setting, "/horizons");
   if (!horizons.is_array() || horizons.empty() || card.at(horizons, "/0/rows/0").is_null()) return "";
   std::vector<std::string> metrics;
   for (const auto& [key, value] : horizons[0]["rows"][0].items()) {
@@ -123,14 +125,7 @@ std::string scores(const Card& card) {
   for (const std::string& metric : metrics) {
     heads.push_back(metric + better_arrow(metric_style(metric).better));
   }
-  const json samples = protocol.value("samples", json()), clips = protocol.value("clips", samples);
-  const std::string what = samples == clips ? whole(samples) + " test clips"
-                                            : fmt::format("{} windows of {} test clip{}", whole(samples), whole(clips),
-                                                          clips == 1 ? "" : "s");
-  std::string out = fmt::format(
-      "\n## Scores\n\n{}, {} frames of context; mean, and ± spread between chunks of {}, by `convssm "
-      "evaluate` (`metrics.json`).\n\n{}",
-      what, whole(protocol.value("context", json())), whole(protocol.value("chunk", json())), markdown_head(heads));
+  std::string out = markdown_head(heads);
   for (const json& horizon : horizons) {
     for (const json& row : horizon["rows"]) {
       Cells cells = {markdown_text(text_at(row, "name")), plain(horizon["frames"])};
@@ -139,6 +134,30 @@ std::string scores(const Card& card) {
     }
   }
   return out;
+}
+
+std::string scores(const Card& card) {
+  const json protocol = card.at(card.folder.metrics, "/protocol");
+  std::string tables, seen;
+  for (const ScoredSetting& setting : scored_settings(card.folder.metrics)) {
+    const std::string table = score_rows(card, *setting.scores);
+    if (table.empty()) continue;
+    if (!setting.name.empty()) {
+      tables += fmt::format("{}Setting {}, {} frames of context:\n\n", tables.empty() ? "" : "\n",
+                            markdown_text(setting.name), whole(setting.scores->value("context", json())));
+    }
+    tables += table;
+  }
+  if (tables.empty()) return "";
+  const json samples = protocol.value("samples", json()), clips = protocol.value("clips", samples);
+  const std::string what = samples == clips ? whole(samples) + " test clips"
+                                            : fmt::format("{} windows of {} test clip{}", whole(samples), whole(clips),
+                                                          clips == 1 ? "" : "s");
+  if (!card.folder.metrics.contains("settings"))
+    seen = fmt::format(", {} frames of context", whole(protocol.value("context", json())));
+  return fmt::format(
+      "\n## Scores\n\n{}{}; mean, and ± spread between chunks of {}, by `convssm evaluate` (`metrics.json`).\n\n{}",
+      what, seen, whole(protocol.value("chunk", json())), tables);
 }
 
 // A clip like those it was trained on. The digit is drawn by the program, one of training only if that had such.
@@ -165,7 +184,8 @@ std::string usage(const Card& card) {
                                               : "--frames 600";
   std::string out = "\n## Use\n\n";
   const bool makes = digits && card.context.empty();
-  if (makes) out += make_command(data, card.at(card.config, "/evaluate/context"));
+  const json first = card.at(card.config, "/evaluate/settings/0/context");
+  if (makes) out += make_command(data, first.is_null() ? card.at(card.config, "/evaluate/context") : first);
   out += fmt::format("    convssm generate {} --context {} {} --out future.gif\n", card.name, context, frames);
   std::string places;
   for (const char* key : {"images", "test_images", "path"}) {

@@ -13,6 +13,7 @@
 #include "convssm/base/json.h"
 #include "convssm/base/nearest.h"
 #include "convssm/report/run_view.h"
+#include "convssm/report/scores.h"
 
 namespace convssm::report {
 namespace {
@@ -95,7 +96,11 @@ std::vector<fs::path> run_folders(const fs::path& path) {
 }  // namespace
 
 bool Record::evaluated() const {
-  return metrics.contains("horizons") && metrics["horizons"].is_array() && !metrics["horizons"].empty();
+  return std::ranges::any_of(scored_settings(metrics), [](const ScoredSetting& setting) {
+    const json& scores = *setting.scores;
+    return scores.is_object() && scores.contains("horizons") && scores["horizons"].is_array() &&
+           !scores["horizons"].empty();
+  });
 }
 
 bool Record::stale() const { return evaluated() && scored_step && newest_step && *scored_step < *newest_step; }

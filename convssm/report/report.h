@@ -12,7 +12,8 @@ namespace convssm::report {
 //   log.jsonl      {"step":10,"loss":1.2,"lr":1e-3,...} or {"step":100,"validation":{"psnr_f01":20.1,...}} per line
 //   status.json    {"state":"running"|"finished"|"stopped"|"failed","step":..,"steps":..,"seconds":..,"model":..,...}
 //   metrics.json   {"protocol":{..},"horizons":[{"frames":400,"rows":[{"name":..,"psnr_f01":{"mean":..,"std":..}}]}],
-//                   "curves":{"frames":[..],"psnr_f01":{"model":[..],..}}}
+//                   "curves":{"frames":[..],"psnr_f01":{"model":[..],..}}}; of several settings "settings", a list of such
+//                  objects with "name" and "context", instead of "horizons" and "curves"
 //   samples/       *.gif and *.png, newest first, 12 MB of them at most
 // Error(io) if the folder does not exist or the page cannot be written.
 void write_report(const std::string& run_folder);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "convssm/report/numbers.h"
 #include "convssm/report/run_view.h"
@@ -35,14 +36,59 @@ Column cost(const char* title, std::optional<double> Record::*field, const std::
   return {title, "", [read](const ResultRow& row) { return over_seeds(row, read); }, text};
 }
 
-Column score_column(const std::string& metric, int64_t horizon) {
+// Where scores are: the name of a setting, and one of its horizons.
+using Place = std::pair<std::string, int64_t>;
+
+Column score_column(const std::string& metric, const Place& place) {
   const MetricStyle style = metric_style(metric);
-  const Read read = [metric, horizon](const ResultRow& row, const Record& record) {
-    return score(record.metrics, horizon, row.trivial ? row.forecaster : model_forecast(record.metrics), metric);
+  const Read read = [metric, place](const ResultRow& row, const Record& record) -> std::optional<double> {
+    const nlohmann::json* setting = find_setting(record.metrics, place.first);
+    if (setting == nullptr) return std::nullopt;
+    return score(*setting, place.second, row.trivial ? row.forecaster : model_forecast(record.metrics), metric);
   };
-  return {style.title, fmt::format("{} frames ahead", horizon),
+  return {style.title, place.first.empty() ? fmt::format("{} frames ahead", place.second) : place.first,
           [read](const ResultRow& row) { return over_seeds(row, read); },
           [digits = style.decimals](double value) { return fmt::format("{:.{}f}", value, digits); }};
+}
+
+// Horizons ascending, then settings in the order of their files.
+std::vector<Place> places_of(const std::vector<ResultRow>& rows) {
+  std::set<int64_t> ahead;
+  std::vector<Place> places, named;
+  for (const ResultRow& row : rows) {
+    for (const ScoredSetting& setting : scored_settings(row.seeds[0]->metrics)) {
+      for (const int64_t frames : horizons(*setting.scores)) {
+        const Place place{setting.name, frames};
+        if (setting.name.empty())
+          ahead.insert(frames);
+        else if (std::ranges::find(named, place) == named.end())
+          named.push_back(place);
+      }
+    }
+  }
+  for (const int64_t frames : ahead) places.emplace_back("", frames);
+  places.insert(places.end(), named.begin(), named.end());
+  return places;
+}
+
+// The columns in which some row has a number.
+std::vector<Column> with_numbers(std::vector<Column> columns, const std::vector<ResultRow>& rows) {
+  std::erase_if(columns, [&](const Column& column) {
+    return std::ranges::none_of(rows, [&](const ResultRow& row) { return std::isfinite(column.value(row)); });
+  });
+  return columns;
+}
+
+// The best that the tokenizer of a model allows: not the same for all models of the same data.
+constexpr const char* kCeiling = "tokenizer ceiling";
+
+bool same_scores(const std::string& forecaster, const Record& a, const Record& b) {
+  const nlohmann::json &x = first_setting(a.metrics), &y = first_setting(b.metrics);
+  const auto frames = horizons(x);
+  if (frames.empty() || frames != horizons(y)) return false;
+  return std::ranges::all_of(usual_metrics({&a, &b}), [&](const std::string& metric) {
+    return score(x, frames[0], forecaster, metric) == score(y, frames[0], forecaster, metric);
+  });
 }
 
 std::string millions(double value) { return fmt::format("{:.{}f} M", value / 1e6, value < 1e7 ? 2 : 1); }
@@ -126,9 +172,12 @@ std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models) {
   for (const ResultRow& model : models) {
     for (const Record* record : model.seeds) {
       for (const std::string& name : trivial_forecasts(record->metrics)) {
-        const auto row = std::ranges::find(rows, name, &ResultRow::forecaster);
+        const auto row = std::ranges::find_if(rows, [&](const ResultRow& other) {
+          return other.forecaster == name && (name != kCeiling || same_scores(name, *other.seeds[0], *record));
+        });
+        const bool another = row == rows.end() && std::ranges::find(rows, name, &ResultRow::forecaster) != rows.end();
         if (row == rows.end()) {
-          rows.push_back({name, name, {record}, true});
+          rows.push_back({another ? fmt::format("{} of {}", name, model.label) : name, name, {record}, true});
         } else {
           row->seeds.push_back(record);
         }
@@ -158,25 +207,17 @@ std::vector<Column> cost_columns(const std::vector<ResultRow>& rows) {
                                  cost("lr", &Record::lr, short_number),
                                  cost("training, min", &Record::training_minutes, two_digits),
                                  cost("generation, frames/s", &Record::frames_per_second, whole)};
-  std::erase_if(columns, [&](const Column& column) {
-    return std::none_of(rows.begin(), rows.end(),
-                        [&](const ResultRow& row) { return std::isfinite(column.value(row)); });
-  });
-  return columns;
+  return with_numbers(std::move(columns), rows);
 }
 
 std::vector<Column> score_columns(const std::vector<ResultRow>& rows) {
-  std::set<int64_t> all_horizons;
   std::vector<const Record*> records;
-  for (const ResultRow& row : rows) {
-    for (const int64_t frames : horizons(row.seeds[0]->metrics)) all_horizons.insert(frames);
-    records.insert(records.end(), row.seeds.begin(), row.seeds.end());
-  }
+  for (const ResultRow& row : rows) records.insert(records.end(), row.seeds.begin(), row.seeds.end());
   std::vector<Column> columns;
-  for (const int64_t horizon : all_horizons) {
-    for (const std::string& metric : usual_metrics(records)) columns.push_back(score_column(metric, horizon));
+  for (const Place& place : places_of(rows)) {
+    for (const std::string& metric : usual_metrics(records)) columns.push_back(score_column(metric, place));
   }
-  return columns;
+  return with_numbers(std::move(columns), rows);
 }
 
 }  // namespace convssm::report

@@ -20,7 +20,7 @@ struct ResultRow {
 
 struct Column {
   std::string title;
-  std::string group;                              // of columns that belong together: "50 frames ahead"
+  std::string group;                              // of columns that belong together: "50 frames ahead", or a setting
   std::function<double(const ResultRow&)> value;  // the mean over the seeds that have it, else not a number
   std::function<std::string(double)> text;
 };
@@ -42,13 +42,14 @@ struct DataGroup {
 };
 std::vector<DataGroup> data_groups(const std::vector<ResultRow>& rows);
 
-// The forecasts without a model beside these, which are of the same data.
+// The forecasts without a model beside these, which are of the same data. What a tokenizer gives back is that of its model, a row
+// for each that differs.
 std::vector<ResultRow> trivial_rows(const std::vector<ResultRow>& models);
 
 // Parameters, learning rate, minutes of training and frames/s of generation; those that no row has are left out.
 std::vector<Column> cost_columns(const std::vector<ResultRow>& rows);
 
-// The usual metrics at all horizons.
+// The usual metrics at all horizons of all settings; those that no row has are left out.
 std::vector<Column> score_columns(const std::vector<ResultRow>& rows);
 
 }  // namespace convssm::report

@@ -17,7 +17,8 @@ std::string results_text(const std::vector<Record>& records);
 // depend on the order of the records.
 std::vector<std::string> protocol_differences(const std::vector<Record>& records);
 
-// A metric over the horizon: a line for each row, the mean over its seeds, and the forecasts without a model.
-Chart horizon_chart(const std::vector<Record>& records, const std::string& metric);
+// A metric over the horizon of the setting of this name, or of the first that has it: a line for each row, the mean over its
+// seeds, and the forecasts without a model. Error(usage) for a name that no row has.
+Chart horizon_chart(const std::vector<Record>& records, const std::string& metric, const std::string& setting = "");
 
 }  // namespace convssm::report

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convssm/base/error.h"
+#include "convssm/base/nearest.h"
 #include "convssm/report/results.h"
 #include "convssm/report/sections.h"
 #include "convssm/report/style.h"
@@ -32,12 +34,13 @@ std::vector<Point> running_mean(const std::vector<Point>& points) {
 }
 
 // Over the frames that all seeds have.
-std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
+std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric, const std::string& setting) {
   std::vector<Point> sum;
   double count = 0;
   for (const Record* record : row.seeds) {
     const std::string name = row.trivial ? row.forecaster : model_forecast(record->metrics);
-    const auto points = score_curve(record->metrics, name, metric);
+    const nlohmann::json* scores = find_setting(record->metrics, setting);
+    const auto points = scores == nullptr ? std::vector<Point>() : score_curve(*scores, name, metric);
     if (points.empty()) continue;
     sum.resize(count == 0 ? points.size() : std::min(sum.size(), points.size()), {0, 0});
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = {points[i].x, sum[i].y + points[i].y};
@@ -48,14 +51,37 @@ std::vector<Point> mean_curve(const ResultRow& row, const std::string& metric) {
   return sum;
 }
 
+// The one that is asked for, else the first that has a curve of the metric.
+std::string chosen_setting(const std::vector<ResultRow>& rows, const std::string& metric, const std::string& asked) {
+  std::vector<std::string> names;
+  for (const ResultRow& row : rows) {
+    const nlohmann::json& metrics = row.seeds[0]->metrics;
+    for (const ScoredSetting& setting : scored_settings(metrics)) {
+      const bool there = !score_curve(*setting.scores, model_forecast(metrics), metric).empty();
+      if (asked.empty() ? there : asked == setting.name) return setting.name;
+      names.push_back(setting.name);
+    }
+  }
+  if (asked.empty()) return "";
+  std::erase(names, "");
+  if (!names.empty()) fail_unknown("[results] unknown setting", asked, names);
+  fail(ErrorKind::usage, "[results] no run was evaluated in several settings; leave --setting {} out", asked);
+}
+
 }  // namespace
 
-Chart horizon_chart(const std::vector<Record>& records, const std::string& metric) {
+Chart horizon_chart(const std::vector<Record>& records, const std::string& metric, const std::string& asked) {
   const auto rows = drawn_rows(records);
+  const std::string setting = chosen_setting(rows, metric, asked);
   const MetricStyle style = metric_style(metric);
-  Chart chart{"", style.title + " over the horizon", style.hint, "frames ahead", Scale::linear, {}};
+  Chart chart{"",
+              style.title + " over the horizon" + (setting.empty() ? "" : ", " + setting),
+              style.hint,
+              "frames ahead",
+              Scale::linear,
+              {}};
   const auto add = [&](const ResultRow& row, int color, Stroke stroke) {
-    auto points = mean_curve(row, metric);
+    auto points = mean_curve(row, metric, setting);
     if (!points.empty()) chart.lines.push_back({row.label, std::move(points), color, stroke});
   };
   // The last colour, grey, is left to forecasts without a model.

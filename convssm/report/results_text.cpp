@@ -37,17 +37,29 @@ const nlohmann::json& protocol_of(const Record& record) {
   return found != record.metrics.end() && found->is_object() ? *found : none;
 }
 
-constexpr const char* kProtocolKeys[] = {"samples", "context", "horizons", "pixels", "split"};
+constexpr const char* kProtocolKeys[] = {"samples", "context", "horizons", "settings", "real", "pixels", "split"};
+
+nlohmann::json protocol_value(const Record& record, const std::string& key) {
+  const nlohmann::json otherwise = key == "real" ? nlohmann::json("originals") : nlohmann::json();  // in older files
+  return protocol_of(record).value(key, otherwise);
+}
 
 std::optional<double> copy_score(const Record& record) {
-  const auto frames = horizons(record.metrics);
-  return frames.empty() ? std::nullopt : score(record.metrics, frames[0], "copy last frame", "psnr_f01");
+  const nlohmann::json& first = first_setting(record.metrics);
+  const auto frames = horizons(first);
+  return frames.empty() ? std::nullopt : score(first, frames[0], "copy last frame", "psnr_f01");
+}
+
+// Where the score of a copy is from.
+auto copy_place(const Record& record) {
+  const nlohmann::json& first = first_setting(record.metrics);
+  return std::pair(text_at(first, "name"), horizons(first));
 }
 
 // Everything in which evaluations can differ.
 std::string signature(const Record& record) {
   std::string text;
-  for (const char* key : kProtocolKeys) text += protocol_of(record).value(key, nlohmann::json()).dump() + " ";
+  for (const char* key : kProtocolKeys) text += protocol_value(record, key).dump() + " ";
   const auto copy = copy_score(record);
   return text + (copy ? fmt::format("{:.4f}", *copy) : "");
 }
@@ -66,14 +78,13 @@ const Record* usual(const std::vector<ResultRow>& rows) {
 
 void add_differences(const Record& record, const Record& other, std::vector<std::string>& lines) {
   for (const char* key : kProtocolKeys) {
-    const auto ours = protocol_of(record).value(key, nlohmann::json()),
-               theirs = protocol_of(other).value(key, nlohmann::json());
+    const nlohmann::json ours = protocol_value(record, key), theirs = protocol_value(other, key);
     if (ours == theirs) continue;
     lines.push_back(
         fmt::format("{} was evaluated with {} {}, {} with {}", record.row, key, ours.dump(), other.row, theirs.dump()));
   }
   const auto ours = copy_score(record), theirs = copy_score(other);
-  if (ours && theirs && std::abs(*ours - *theirs) > 1e-6 && horizons(record.metrics) == horizons(other.metrics)) {
+  if (ours && theirs && std::abs(*ours - *theirs) > 1e-6 && copy_place(record) == copy_place(other)) {
     lines.push_back(
         fmt::format("{} was evaluated on other clips than {}: a copy of the last frame scores {:.4f}, {:.4f}",
                     record.row, other.row, *ours, *theirs));

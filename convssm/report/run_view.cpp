@@ -55,7 +55,9 @@ bool is_strip_of_step(const std::string& name) { return name.starts_with("step-"
 // What tells most comes first: all clips of the evaluation in motion, then as strips, then how training got there.
 int rank_of(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name == "evaluate.gif" ? 0 : name.starts_with("evaluate") ? 1 : is_strip_of_step(name) ? 3 : 2;
+  if (name == "evaluate.gif") return 0;
+  if (name.starts_with("evaluate")) return name.starts_with("evaluate-setting-") ? 2 : 1;
+  return is_strip_of_step(name) ? 4 : 3;
 }
 
 // The strip of a training step shows clips that its animation shows too.
@@ -78,7 +80,7 @@ std::vector<File> best_first(const fs::path& folder) {
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
     const int rank_a = rank_of(a.path), rank_b = rank_of(b.path);
     if (rank_a != rank_b) return rank_a < rank_b;
-    if (rank_a == 1) return a.path.filename() < b.path.filename();
+    if (rank_a <= 2) return a.path.filename() < b.path.filename();
     return a.time != b.time ? a.time > b.time : a.path.filename() > b.path.filename();
   });
   return files;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "convssm/report/html.h"
+#include "convssm/report/scores.h"
 #include "convssm/report/sections.h"
 
 namespace convssm::report {
@@ -28,12 +29,26 @@ bool gives_back(const RunView& run) {
          RunLog::find(run.log.validation, "copy_last.psnr_f01") == nullptr;
 }
 
+// The setting that an animation of the evaluation shows: evaluate.gif the first, evaluate-setting-2.gif the second.
+const nlohmann::json* setting_of(const std::string& name, const RunView& run) {
+  const auto settings = scored_settings(run.metrics);
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (name == (i == 0 ? "evaluate.gif" : fmt::format("evaluate-setting-{}.gif", i + 1))) return settings[i].scores;
+  }
+  return nullptr;
+}
+
 std::string caption_of(const Sample& sample, const RunView& run) {
   const std::string words = caption(sample.name);
-  const auto context = number_at(run.metrics.value("protocol", nlohmann::json()), "context");
-  if (sample.name != "evaluate.gif" || !context) return words;
+  const nlohmann::json* setting = setting_of(sample.name, run);
+  if (setting == nullptr) return words;
+  auto context = number_at(*setting, "context");
+  if (!context) context = number_at(run.metrics.value("protocol", nlohmann::json()), "context");
+  if (!context) return words;
   if (gives_back(run)) return words + ": frames of test clips, encoded and decoded";
-  return fmt::format("{}: test clips; the first {:.0f} frames are seen, the others forecast", words, *context);
+  const std::string name = text_at(*setting, "name");
+  return fmt::format("{}{}: test clips; the first {:.0f} frames are seen, the others forecast", words,
+                     name.empty() ? "" : ", " + name, *context);
 }
 
 // As a shell takes it for one word.

@@ -26,48 +26,79 @@ const std::vector<std::vector<std::string>>& kinds() {
   return list;
 }
 
-bool has_metric(const json& metrics, const std::string& metric) {
-  for (const json& horizon : at(metrics, "horizons")) {
-    for (const json& row : at(horizon, "rows")) {
-      if (at(row, metric).is_object()) return true;
+// `each` is given the rows of all horizons of all settings; true ends it.
+template <typename Each>
+bool any_row(const json& metrics, const Each& each) {
+  for (const ScoredSetting& setting : scored_settings(metrics)) {
+    for (const json& horizon : at(*setting.scores, "horizons")) {
+      for (const json& row : at(horizon, "rows")) {
+        if (each(row)) return true;
+      }
     }
   }
   return false;
 }
 
+bool has_metric(const json& metrics, const std::string& metric) {
+  return any_row(metrics, [&](const json& row) { return at(row, metric).is_object(); });
+}
+
 }  // namespace
 
-std::vector<int64_t> horizons(const json& metrics) {
+std::vector<ScoredSetting> scored_settings(const json& metrics) {
+  if (!at(metrics, "settings").is_array()) return {{"", &metrics}};
+  std::vector<ScoredSetting> all;
+  for (const json& setting : metrics["settings"]) {
+    if (setting.is_object()) all.push_back({text_at(setting, "name"), &setting});
+  }
+  return all;
+}
+
+const json* find_setting(const json& metrics, const std::string& name) {
+  for (const ScoredSetting& setting : scored_settings(metrics)) {
+    if (setting.name == name) return setting.scores;
+  }
+  return nullptr;
+}
+
+const json& first_setting(const json& metrics) {
+  static const json none;
+  const auto all = scored_settings(metrics);
+  return all.empty() ? none : *all[0].scores;
+}
+
+std::vector<int64_t> horizons(const json& scores) {
   std::vector<int64_t> out;
-  for (const json& horizon : at(metrics, "horizons")) {
+  for (const json& horizon : at(scores, "horizons")) {
     if (const auto frames = number_at(horizon, "frames")) out.push_back(std::llround(*frames));
   }
   return out;
 }
 
 std::string model_forecast(const json& metrics) {
-  const std::string named = text_at(at(metrics, "protocol"), "model");
-  const json& horizons = at(metrics, "horizons");
-  if (!named.empty() || !horizons.is_array() || horizons.empty()) return named;
-  const json& rows = at(horizons[0], "rows");
-  return rows.is_array() && !rows.empty() ? text_at(rows[0], "name") : "";
+  std::string name = text_at(at(metrics, "protocol"), "model");
+  if (!name.empty()) return name;
+  any_row(metrics, [&](const json& row) {
+    name = text_at(row, "name");
+    return true;
+  });
+  return name;
 }
 
 std::vector<std::string> trivial_forecasts(const json& metrics) {
   const std::string model = model_forecast(metrics);
   std::vector<std::string> names;
-  for (const json& horizon : at(metrics, "horizons")) {
-    for (const json& row : at(horizon, "rows")) {
-      const std::string name = text_at(row, "name");
-      if (name != model && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
+  any_row(metrics, [&](const json& row) {
+    const std::string name = text_at(row, "name");
+    if (name != model && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    return false;
+  });
   return names;
 }
 
-std::optional<double> score(const json& metrics, int64_t horizon, const std::string& forecaster,
+std::optional<double> score(const json& scores, int64_t horizon, const std::string& forecaster,
                             const std::string& metric) {
-  for (const json& entry : at(metrics, "horizons")) {
+  for (const json& entry : at(scores, "horizons")) {
     const auto frames = number_at(entry, "frames");
     if (!frames || std::llround(*frames) != horizon) continue;
     for (const json& row : at(entry, "rows")) {
@@ -77,8 +108,8 @@ std::optional<double> score(const json& metrics, int64_t horizon, const std::str
   return std::nullopt;
 }
 
-std::vector<Point> score_curve(const json& metrics, const std::string& forecaster, const std::string& metric) {
-  const json& curves = at(metrics, "curves");
+std::vector<Point> score_curve(const json& scores, const std::string& forecaster, const std::string& metric) {
+  const json& curves = at(scores, "curves");
   const json &frames = at(curves, "frames"), &values = at(at(curves, metric), forecaster);
   std::vector<Point> points;
   for (size_t i = 0; frames.is_array() && values.is_array() && i < std::min(frames.size(), values.size()); ++i) {

@@ -75,7 +75,7 @@ std::string strip_path(const Record& record, int64_t clip) {
 Strip read_strip(const Record& record, int64_t clip) {
   const std::string path = strip_path(record, clip);
   const io::Image image = io::read_png(path);
-  const auto all = horizons(record.metrics);
+  const auto all = horizons(first_setting(record.metrics));
   const int64_t frames = all.empty() ? 0 : *std::max_element(all.begin(), all.end());
   const auto moments = evenly_spaced(frames, strip_moments);
   const auto count = static_cast<int64_t>(moments.size());

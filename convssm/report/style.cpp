@@ -27,6 +27,7 @@ main { max-width: 1180px; margin: 0 auto; padding: 28px 20px 40px; }
 h1 { font-size: 25px; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 12px; }
 h3 { font-size: 15px; margin: 0; }
+.charts + h3, .wide + h3 { margin-top: 30px; }
 p { margin: 8px 0; }
 .soft { color: var(--soft); }
 .small { font-size: 13px; }

@@ -139,7 +139,9 @@ class Exporter {
     try {
       const Config config = Config::from_json(loaded_.recipe.config);
       const auto dataset = make_dataset(config);
-      const json asked = config.evaluate.value("context", json(kContext));
+      const json::json_pointer first("/settings/0/context");
+      const json asked =
+          config.evaluate.contains(first) ? config.evaluate[first] : config.evaluate.value("context", json(kContext));
       const int64_t longest = dataset->longest(data::Split::test);
       const int64_t wanted = asked.is_number_integer() ? std::max<int64_t>(1, asked.get<int64_t>()) : kContext;
       const int64_t frames = std::min(wanted, longest);

@@ -221,6 +221,36 @@ TEST_F(GenerateProcess, EvaluateGivesATableAndFiles) {
   expect_contains(range.err, "window");
 }
 
+TEST_F(GenerateProcess, EvaluateInSeveralSettings) {
+  const std::string out = path("settings"), to = " --out " + out;
+  const std::string one = "evaluate " + path("run") + " evaluate.context=null evaluate.horizons=null ";
+  const Outcome outcome =
+      run(one + "evaluate.futures=2 'evaluate.settings=[{context: 4, frames: 5}, {name: far, context: 2, frames: 9}]'" +
+          to);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"[4+5] 4 frames of context", "[far] 2 frames of context", "9 frames ahead"}) {
+    expect_contains(outcome.out, part);
+  }
+  expect_contains(outcome.err, "draws nothing: one future of each clip instead of 2");
+  EXPECT_EQ(nlohmann::json::parse(read_all(out + "/metrics.json"))["settings"].size(), 2u);
+  for (const char* file : {"samples/evaluate.gif", "samples/evaluate-strip-0.png", "samples/evaluate-setting-2.gif",
+                           "samples/evaluate-setting-2-strip-0.png"}) {
+    EXPECT_TRUE(std::filesystem::exists(out + "/" + file)) << file;
+  }
+  expect_contains(read_all(out + "/report.html"), "evaluate setting 2, far: test clips; the first 2 frames are seen");
+  const Outcome table = run("results " + out + " --chart " + path("far.png") + " --setting far");
+  EXPECT_EQ(table.code, 0) << table.err;
+  expect_contains(table.out, "far");
+  ASSERT_EQ(run(one + "'evaluate.settings=[{context: 4, frames: 5}]'" + to).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(out + "/samples/evaluate-setting-2.gif"));
+  const Outcome both = run("evaluate " + path("run") + " 'evaluate.settings=[{context: 4, frames: 5}]'" + to);
+  EXPECT_EQ(both.code, 2);
+  expect_contains(both.err, "evaluate.horizons=null");
+  const Outcome empty = run(one + "evaluate.settings=[]" + to);
+  EXPECT_EQ(empty.code, 2);
+  expect_contains(empty.err, "at least one");
+}
+
 TEST_F(GenerateProcess, EvaluateAtOtherFrameRates) {
   const std::string to = " --timing --out " + path("timing");
   const Outcome outcome = run("evaluate " + path("run") + to);

@@ -188,7 +188,7 @@ TEST(Devices, FramesOfAnyDeviceAreScoredAndWritten) {
   const auto model = models::make_model(all_subjects()[0].second, dataset->format());
   const auto options = evaluate::EvaluateOptions::from_json(
       {{"samples", 2}, {"batch", 2}, {"context", 2}, {"horizons", {3}}, {"metrics", {"psnr_f01"}}});
-  const auto metrics = evaluate::make_metrics(options, *dataset, metrics::WeightFolder());
+  const auto metrics = evaluate::make_metrics(options, dataset->format(), metrics::WeightFolder());
   const auto score = [&] { return evaluate::evaluate(*model, *dataset, options, metrics, "model").metrics["curves"]; };
   const nlohmann::json here = score();
   model->to(other_device());

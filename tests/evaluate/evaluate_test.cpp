@@ -23,7 +23,8 @@ struct Fixture {
                          {1, 16, 16});
   EvaluateOptions options = EvaluateOptions::from_json(
       {{"context", 4}, {"horizons", {3, 6}}, {"samples", 5}, {"chunk", 2}, {"batch", 3}, {"strips", 2}});
-  metrics::MetricSet metrics = make_metrics(options, *dataset, metrics::WeightFolder("/nonexistent"));
+  std::vector<metrics::MetricSet> metrics =
+      make_metrics(options, dataset->format(), metrics::WeightFolder("/nonexistent"));
 };
 
 double psnr(const at::Tensor& a, const at::Tensor& b) {  // of frames in [-1,1], as 8-bit numbers cut down
@@ -60,9 +61,9 @@ TEST(Evaluate, IsTheMeanOverClipsAndGeneratedFrames) {
   EXPECT_GT(rows[0]["psnr_f01"]["std"].get<double>(), 0);
   EXPECT_TRUE(rows[1].contains("ssim_gauss11"));
   EXPECT_EQ(result.metrics["curves"]["psnr_f01"]["copy last frame"].size(), 6u);
-  ASSERT_EQ(result.clips.truth.size(), 2u);
-  EXPECT_EQ(result.clips.forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
-  EXPECT_TRUE(result.clips.forecast[1].slice(0, 0, 4).equal(result.clips.truth[1].slice(0, 0, 4)));
+  ASSERT_EQ(result.clips[0].truth.size(), 2u);
+  EXPECT_EQ(result.clips[0].forecast[1].sizes(), (std::vector<int64_t>{10, 1, 16, 16}));
+  EXPECT_TRUE(result.clips[0].forecast[1].slice(0, 0, 4).equal(result.clips[0].truth[1].slice(0, 0, 4)));
   EXPECT_NE(table_text(result.metrics).find("6 frames ahead"), std::string::npos);
   EXPECT_NE(table_text(result.metrics).find(" ± "), std::string::npos);
   nlohmann::json whole = result.metrics;

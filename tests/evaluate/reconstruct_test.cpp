@@ -60,8 +60,8 @@ TEST(Reconstruct, ScoresWhatComesBack) {
   EXPECT_EQ(found.metrics["codes"]["count"], 60);
   EXPECT_NEAR(found.metrics["codes"]["used"].get<double>(), static_cast<double>(counts.size()) / 16, 1e-12);
   EXPECT_NEAR(found.metrics["codes"]["perplexity"].get<double>(), std::exp(entropy), 1e-9);
-  EXPECT_EQ(found.clips.truth.size(), 2u);
-  EXPECT_EQ(found.clips.forecast[1].size(0), 3);
+  EXPECT_EQ(found.clips[0].truth.size(), 2u);
+  EXPECT_EQ(found.clips[0].forecast[1].size(0), 3);
   EXPECT_NE(reconstruction_text(found.metrics).find("2 x 2 per frame"), std::string::npos);
 }
 

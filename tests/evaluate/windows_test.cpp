@@ -65,7 +65,9 @@ TEST_F(EvaluateWindows, ALongRecordingIsManySamples) {
   auto options =
       EvaluateOptions::from_json({{"context", 4}, {"horizons", {6}}, {"batch", 4}, {"metrics", {"psnr_f01"}}});
   EXPECT_EQ(count_samples(*dataset, options), 10);
-  const auto run = [&] { return evaluate(*model, *dataset, options, make_metrics(options, *dataset), "ours").metrics; };
+  const auto run = [&] {
+    return evaluate(*model, *dataset, options, make_metrics(options, dataset->format()), "ours").metrics;
+  };
   const auto metrics = run();
   EXPECT_EQ(metrics["protocol"]["samples"], 10);
   EXPECT_EQ(metrics["protocol"]["clips"], 1);

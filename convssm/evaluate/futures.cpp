@@ -1,0 +1,22 @@
+#include "convssm/evaluate/futures.h"
+
+#include <ATen/ATen.h>
+
+#include "convssm/generate/generate.h"
+#include "convssm/generate/rollout.h"
+
+namespace convssm::evaluate {
+
+at::Tensor Futures::of(const data::Clips& clips, int64_t K, int64_t first, int64_t future) {
+  if (!predictor_ || predictor_->batch() != clips.batch()) {
+    engine_.batch = clips.batch();
+    predictor_.emplace(model_, engine_);
+  }
+  models::Seeds seeds;
+  for (int64_t i = 0; i < clips.batch(); ++i) seeds.push_back(generate::future_seed(seed_, first + i, future));
+  predictor_->start(data::frames_of(clips, 0, K), seeds);
+  const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, K) : clips.actions;
+  return generate::rollout(*predictor_, coming, clips.frames() - K).cpu();
+}
+
+}  // namespace convssm::evaluate

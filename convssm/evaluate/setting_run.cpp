@@ -1,0 +1,152 @@
+// Frames that were seen are never forecast: they are the true ones in what FVD and pictures show of every forecast. The best
+// that a tokenizer allows is measured against originals, also where forecasts are compared with reconstructions, which it
+// would meet exactly.
+#include "convssm/evaluate/setting_run.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "convssm/evaluate/contest.h"
+#include "convssm/evaluate/futures.h"
+#include "convssm/evaluate/seen.h"
+
+namespace convssm::evaluate {
+namespace {
+
+constexpr const char* kCeiling = "tokenizer ceiling";
+
+Frames blank(const Frames& like) {
+  return {at::zeros_like(like.f01), like.bytes.defined() ? at::zeros_like(like.bytes) : at::Tensor()};
+}
+
+// The one frame [B,1,C,H,W] for as long as `like`.
+Frames repeated(const Frames& frame, const Frames& like) {
+  return {frame.f01.expand_as(like.f01).contiguous(),
+          like.bytes.defined() ? frame.bytes.expand_as(like.bytes).contiguous() : at::Tensor()};
+}
+
+std::vector<Scores> all_scores(const std::vector<Contest>& contests) {
+  std::vector<Scores> all;
+  for (const Contest& contest : contests) all.insert(all.end(), contest.scores().begin(), contest.scores().end());
+  return all;
+}
+
+class SettingRun {
+ public:
+  SettingRun(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics)
+      : job_(job), o_(job.options), setting_(setting), metrics_(metrics), futures_(job.model, job.engine, o_.seed) {
+    std::vector<std::string> names = {job.name, "copy last frame", "blank frame"};
+    if (job.truth.has_ceiling() && job.truth.originals()) names.push_back(kCeiling);
+    contests_.emplace_back(names, setting, metrics, o_.chunk);
+    if (job.truth.has_ceiling() && !job.truth.originals()) {
+      contests_.emplace_back(std::vector<std::string>{kCeiling}, setting, metrics, o_.chunk);
+    }
+    result_.clips.context = setting.context;
+  }
+
+  // Clips [first, first + count) of the windows.
+  void add(int64_t first, int64_t count) {
+    const auto these = std::span(job_.windows).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    const int64_t K = setting_.context;
+    data::Clips clips = read_windows(job_.dataset, these, setting_.frames());
+    has_actions_ = clips.actions.defined();
+    if (!setting_.actions) clips.actions = data::masked_like(clips.actions);
+    if (clips.revisit.defined()) seen_.push_back(seen_in_context(clips.revisit, K));
+
+    const TrueVideos videos = job_.truth.of(clips, K);
+    const at::Tensor known = videos.real.slice(1, 0, K);
+    const Frames context = frames(known), truth = frames(videos.real.slice(1, K));
+    const at::Tensor future = futures_.of(clips, K, first, 0);
+    show(videos.real, at::cat({known, future}, 1));
+    Forecast ours{frames(future)};
+    for (int64_t i = 1; i < job_.futures; ++i) {
+      ours.others.push_back(score_frames(metrics_, truth, frames(futures_.of(clips, K, first, i))));
+    }
+    std::vector<Forecast> all = {ours, {repeated(frames(known.slice(1, K - 1)), truth)}, {blank(truth)}};
+    const bool apart = contests_.size() > 1;
+    if (videos.back.defined() && !apart) all.push_back({frames(videos.back)});
+    contests_[0].add(context, truth, all);
+    if (!apart) return;
+    contests_[1].add(frames(clips.video.slice(1, 0, K).cpu()), frames(videos.originals), {{frames(videos.back)}});
+  }
+
+  SettingResult finish(int64_t done) {
+    std::vector<Window> seen = job_.windows;
+    seen.resize(static_cast<size_t>(done));
+    nlohmann::json& json = result_.json;
+    json = {{"samples", done},
+            {"clips", clips_of(seen)},
+            {"identical_frames", contests_[0].scores()[0].identical_frames()},
+            {"engine", futures_.engine()},
+            {"horizons", horizons(clips_of(seen) > 1)},
+            {"curves", curves()}};
+    if (has_actions_) json["actions"] = setting_.actions;
+    return std::move(result_);
+  }
+
+ private:
+  Frames frames(const at::Tensor& video) const { return as_frames(video, o_.quantize); }
+
+  void show(const at::Tensor& truth, const at::Tensor& forecast) {
+    for (int64_t i = 0; i < truth.size(0); ++i) {
+      if (static_cast<int64_t>(result_.clips.truth.size()) == o_.strips) return;
+      result_.clips.truth.push_back(truth[i]);
+      result_.clips.forecast.push_back(forecast[i]);
+    }
+  }
+
+  nlohmann::json horizons(bool spread) const {
+    nlohmann::json horizons = nlohmann::json::array();
+    for (size_t h = 0; h < setting_.horizons.size(); ++h) {
+      nlohmann::json rows = nlohmann::json::array();
+      for (const Contest& contest : contests_) {
+        for (nlohmann::json& row : contest.rows(h, spread)) rows.push_back(std::move(row));
+      }
+      horizons.push_back({{"frames", setting_.horizons[h]}, {"rows", rows}});
+      if (!seen_.empty()) {
+        add_seen_rows(horizons.back(), all_scores(contests_), at::cat(seen_), setting_.horizons[h]);
+      }
+    }
+    return horizons;
+  }
+
+  nlohmann::json curves() const {
+    nlohmann::json curves = {{"frames", nlohmann::json::array()}};
+    for (int64_t k = 1; k <= setting_.longest(); ++k) curves["frames"].push_back(k);
+    for (const Scores& scores : all_scores(contests_)) {
+      for (const std::string& metric : scores.metrics()) curves[metric][scores.name()] = scores.curve(metric);
+    }
+    return curves;
+  }
+
+  const EvaluationJob& job_;
+  const EvaluateOptions& o_;
+  const Setting& setting_;
+  const metrics::MetricSet& metrics_;
+  Futures futures_;
+  std::vector<Contest> contests_;  // against what is real; the ceiling apart if that is not the originals
+  std::vector<at::Tensor> seen_;   // [B,N] of each batch: frames of places that the context showed; empty: nobody knows
+  bool has_actions_ = false;
+  SettingResult result_;
+};
+
+}  // namespace
+
+SettingResult run_setting(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics,
+                          const std::function<bool(int64_t)>& progress) {
+  SettingRun run(job, setting, metrics);
+  const auto samples = static_cast<int64_t>(job.windows.size());
+  int64_t done = 0;
+  for (bool go_on = true; done < samples && go_on;) {
+    const int64_t count = std::min(job.options.batch, samples - done);
+    run.add(done, count);
+    done += count;
+    go_on = progress(done);
+  }
+  return run.finish(done);
+}
+
+}  // namespace convssm::evaluate

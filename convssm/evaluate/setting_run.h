@@ -1,0 +1,36 @@
+// One setting, clip by clip, so that memory does not grow with the number of clips; the model and the forecasts without one
+// see the same.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convssm/evaluate/evaluate.h"
+#include "convssm/evaluate/windows.h"
+
+namespace convssm::evaluate {
+
+// What all settings share.
+struct EvaluationJob {
+  models::Model& model;
+  const data::Dataset& dataset;
+  const EvaluateOptions& options;
+  const Truth& truth;
+  const std::vector<Window>& windows;
+  std::string name;
+  generate::PredictorOptions engine;
+  int64_t futures = 1;
+};
+
+struct SettingResult {
+  nlohmann::json
+      json;  // {"samples", "clips", "identical_frames", "engine", "horizons", "curves", and "actions" if there are any}
+  data::Comparison clips;
+};
+
+// `progress(done)` is told the clips done; a false ends it after that batch, with the clips so far.
+SettingResult run_setting(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics,
+                          const std::function<bool(int64_t)>& progress);
+
+}  // namespace convssm::evaluate
