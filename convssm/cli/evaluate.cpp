@@ -92,15 +92,11 @@ void keep(evaluate::Evaluation& result, const Scored& s, const StopRequest& stop
 
 // A forecaster with a tokenizer takes frames and codes, whichever it was trained on.
 void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
-  const bool forecasts = loaded.model->as_forecaster() != nullptr;
-  if (!dataset.codes().none()) {
-    if (forecasts) return;  // scored_frames() says what is missing
+  if (dataset.codes().none()) return run::check_frames(loaded, dataset.format());
+  if (loaded.model->as_forecaster() == nullptr) {
     fail(ErrorKind::usage, "[evaluate] the clips hold codes; a tokenizer is scored by what it gives back of frames");
   }
-  const models::Tokenizer* tokenizer = forecasts ? loaded.model->as_tokenizer() : nullptr;
-  const data::CodeFormat codes = tokenizer != nullptr ? tokenizer->codes() : data::CodeFormat();
-  const bool learned_codes = !codes.none() && loaded.recipe.frames.same_size({1, codes.height, codes.width});
-  if (!learned_codes) run::check_frames(loaded, dataset.format());
+  loaded.model->check_data(data::format_of(dataset));
 }
 
 void say_basis(evaluate::Evaluation& result, const Scored& s) {
