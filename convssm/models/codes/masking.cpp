@@ -44,11 +44,11 @@ void MaskingOptions::read_from(OptionReader& read) {
 at::Tensor masked_rows(const at::Tensor& actions, int64_t B, const at::TensorOptions& like) {
   if (!actions.defined()) return at::ones({B}, like.dtype(at::kBool));
   const at::Tensor masked = actions.is_floating_point() ? at::isnan(actions) : actions < 0;
-  return masked.flatten(1).any(1);
+  return masked.reshape({B, -1}).any(1);
 }
 
 Choices draw_choices(const MaskingOptions& options, int64_t predictions, const Stream& random) {
-  return {counted_frames(predictions, options.drop_loss, random.split("drop loss"))};
+  return {counted_frames(predictions, options.drop_loss, random.split("drop loss")), {}, random.split("quantizer")};
 }
 
 at::Tensor chosen_frames(const at::Tensor& predictions, int64_t B, const std::vector<int64_t>& frames) {
