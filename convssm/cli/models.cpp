@@ -13,6 +13,7 @@
 #include "convssm/models/registry.h"
 #include "convssm/run/config.h"
 #include "convssm/run/tokenizer_section.h"
+#include "convssm/ssm/initializers.h"
 
 namespace convssm::cli {
 namespace {
@@ -32,16 +33,22 @@ data::FrameFormat sizes_of_frames(const run::Config& config) {
   return config.model.contains("tokenizer") ? run::frames_of(config) : run::make_dataset(config)->format();
 }
 
+// "-" of a model that makes neither frames nor codes: one of codes without a tokenizer.
+std::string flops_text(models::Model& model, const data::FrameFormat& frames) {
+  if (model.as_forecaster() == nullptr && model.as_tokenizer() == nullptr) return "-";
+  return fmt::format("{:.3f}", 1e-9 * static_cast<double>(models::flops_per_frame(model, frames)));
+}
+
 // Parameters that learn. GFLOPs: of one more frame, forward; for attention the first frames, it grows with those seen.
 void print_sizes(const std::vector<std::string>& configs) {
   fmt::print("{:>13} {:>13}  {:<12} {}\n", "parameters", "GFLOPs/frame", "model", "config");
   for (const std::string& path : configs) {
     const auto config = run::with_tokenizer(run::Config::from_json(io::read_yaml(path)));
     const auto format = sizes_of_frames(config);
+    const ssm::WithoutValues without;
     const auto model = run::make_model(config, format);
-    const auto flops = models::flops_per_frame(*model, format);
-    fmt::print("{:>13} {:>13.3f}  {:<12} {}\n", fmt::group_digits(models::learned_count(*model)),
-               1e-9 * static_cast<double>(flops), model->label(), path);
+    fmt::print("{:>13} {:>13}  {:<12} {}\n", fmt::group_digits(models::learned_count(*model)),
+               flops_text(*model, format), model->label(), path);
     std::fflush(stdout);
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convssm/ops/check.h"
+#include "convssm/ssm/initializers.h"
 
 namespace convssm::ssm {
 namespace {
@@ -26,6 +27,12 @@ Spectrum block_spectrum(int64_t size, bool half) {
   const auto w_kept = w.narrow(0, 0, kept);
   const auto v_kept = v.narrow(1, 0, kept).contiguous();
   return {at::complex(at::full_like(w_kept, -0.5), w_kept), v_kept, v_kept.mH().contiguous()};
+}
+
+Spectrum empty_block(int64_t size, bool half) {
+  const int64_t kept = half ? size / 2 : size;
+  const auto zeros = at::zeros({size, kept}, at::kComplexDouble);
+  return {at::full({kept}, -0.5, at::kComplexDouble), zeros, zeros.t()};
 }
 
 // Every layer of a stack starts from the same block, and a block of 1024 takes seconds: each is solved once.
@@ -64,7 +71,7 @@ Spectrum hippo_spectrum(int64_t state_size, int64_t blocks, bool half) {
   require("hippo", !half || size % 2 == 0, "state_size / blocks must be even with the half spectrum, got {} / {} = {}",
           state_size, blocks, size);
 
-  const auto block = remembered_block(size, half);
+  const auto block = WithoutValues::now() ? empty_block(size, half) : remembered_block(size, half);
   const std::vector<at::Tensor> v(blocks, block.v), v_inverse(blocks, block.v_inverse);
   return {block.lambda.repeat({blocks}), at::block_diag(v), at::block_diag(v_inverse)};
 }

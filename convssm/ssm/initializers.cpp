@@ -28,6 +28,7 @@ at::Tensor fill(at::IntArrayRef shape, Draw draw) {
 
 at::Tensor draw_normal(at::IntArrayRef shape, double std, bool truncated, Stream& stream) {
   require("initializers", std >= 0 && std::isfinite(std), "std must be finite and not negative, got {}", std);
+  if (WithoutValues::now()) return at::zeros(shape, at::kFloat);
   if (!truncated) return fill(shape, [&] { return std * stream.normal(); });
   const double scale = std / truncated_std;
   return fill(shape, [&] { return scale * stream.truncated_normal(bound); });
@@ -46,7 +47,18 @@ void check_sizes(int64_t features, int64_t kernel) {
   require("initializers", kernel > 0, "kernel must be positive, got {}", kernel);
 }
 
+// V^-1 B0 or C0 V.
+at::Tensor projected(const at::Tensor& left, const at::Tensor& right) {
+  if (WithoutValues::now()) return at::zeros({left.size(0), right.size(1)}, at::kComplexDouble);
+  return at::matmul(left.to(at::kComplexDouble), right.to(at::kComplexDouble));
+}
+
 }  // namespace
+
+int& WithoutValues::depth() {
+  static thread_local int depth = 0;
+  return depth;
+}
 
 at::Tensor normal(at::IntArrayRef shape, double std, Stream& stream) {
   return draw_normal(shape, std, false, stream).to(at::kFloat);
@@ -81,7 +93,7 @@ at::Tensor init_conv_b(const Spectrum& spectrum, int64_t features, int64_t kerne
   check_sizes(features, kernel);
   const int64_t columns = features * kernel * kernel;
   const auto b0 = draw_normal({spectrum.v.size(0), columns}, fan_in_std(2.0, columns), true, stream);
-  return as_pairs(at::matmul(spectrum.v_inverse, b0.to(at::kComplexDouble)));
+  return as_pairs(projected(spectrum.v_inverse, b0));
 }
 
 at::Tensor init_conv_c(const Spectrum& spectrum, int64_t features, int64_t kernel, Stream& stream) {
@@ -89,7 +101,7 @@ at::Tensor init_conv_c(const Spectrum& spectrum, int64_t features, int64_t kerne
   const int64_t n = spectrum.v.size(0), p = spectrum.v.size(1);
   const double std = fan_in_std(2.0, n * kernel * kernel);
   const auto c0 = draw_normal({features * kernel * kernel, n}, std, true, stream);
-  const auto c = at::matmul(c0.to(at::kComplexDouble), spectrum.v);
+  const auto c = projected(c0, spectrum.v);
   return as_pairs(c.view({features, kernel, kernel, p}).permute({1, 2, 3, 0}));
 }
 
@@ -97,14 +109,14 @@ at::Tensor init_s5_b(const Spectrum& spectrum, int64_t features, Stream& stream)
   check_sizes(features, 1);
   const int64_t n = spectrum.v.size(0);
   const auto b0 = draw_normal({n, features}, fan_in_std(1.0, n), true, stream);
-  return as_pairs(at::matmul(spectrum.v_inverse, b0.to(at::kComplexDouble)));
+  return as_pairs(projected(spectrum.v_inverse, b0));
 }
 
 at::Tensor init_s5_c(const Spectrum& spectrum, int64_t features, Stream& stream) {
   check_sizes(features, 1);
   const int64_t n = spectrum.v.size(0);
   const auto c0 = draw_normal({features, n, 2}, fan_in_std(1.0, n), true, stream);
-  return as_pairs(at::matmul(at::view_as_complex(c0), spectrum.v));
+  return as_pairs(projected(at::view_as_complex(c0), spectrum.v));
 }
 
 }  // namespace convssm::ssm

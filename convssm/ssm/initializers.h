@@ -12,6 +12,20 @@
 
 namespace convssm::ssm {
 
+// While one lives, in its thread: initial values are zeros and spectra of HiPPO are not solved, but shapes are what they would
+// be. For counting large models, whose values take minutes to draw.
+class WithoutValues {
+ public:
+  WithoutValues() { ++depth(); }
+  ~WithoutValues() { --depth(); }
+  WithoutValues(const WithoutValues&) = delete;
+  WithoutValues& operator=(const WithoutValues&) = delete;
+  static bool now() { return depth() > 0; }
+
+ private:
+  static int& depth();
+};
+
 // All of these: float32 of the given shape.
 at::Tensor normal(at::IntArrayRef shape, double std, Stream& stream);
 at::Tensor truncated_normal(at::IntArrayRef shape, double std, Stream& stream);

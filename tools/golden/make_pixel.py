@@ -66,7 +66,7 @@ def encode(x, p, depths, blocks):
     return h
 
 
-def decode(x, p, depths, blocks):
+def decode_linear(x, p, depths, blocks):
     h, b = conv(x, p, "decoder.first"), 0
     for i in range(len(depths)):
         if i > 0:
@@ -77,7 +77,11 @@ def decode(x, p, depths, blocks):
     h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-6)
     h = h * p["decoder.norm.weight"][None, :, None, None] + p["decoder.norm.bias"][None, :, None, None]
     w = p["decoder.last.weight"]
-    return np.tanh(np.einsum("nchw,oc->nohw", h, w) + p["decoder.last.bias"][None, :, None, None])
+    return np.einsum("nchw,oc->nohw", h, w) + p["decoder.last.bias"][None, :, None, None]
+
+
+def decode(x, p, depths, blocks):
+    return np.tanh(decode_linear(x, p, depths, blocks))
 
 
 class Pixel:

@@ -6,6 +6,7 @@
 #include "convssm/base/bounds.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/models/registry.h"
+#include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 #include "convssm/ssm/initializers.h"
 
@@ -98,6 +99,14 @@ at::Tensor CodeInput::embed(const at::Tensor& codes) const {
 at::Tensor CodeInput::frames_of(const at::Tensor& codes) const {
   ops::require("next", has_frames(), "this model has no tokenizer: it forecasts codes, which no frame can be made of");
   return tokenizer_.tokenizer->decode(codes.unsqueeze(1)).squeeze(1);
+}
+
+at::Tensor CodeInput::waiting(const State& state, const char* name) const {
+  const data::CodeFormat grid = format();
+  const at::Tensor codes = waiting_value(state, name, {grid.height, grid.width}, at::kLong);
+  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count;
+  if (!inside) fail(ErrorKind::data, "the state must hold {} of 0 to {}, there are others", name, grid.count - 1);
+  return codes;
 }
 
 void CodeInput::check_data(const data::DataFormat& data) const {

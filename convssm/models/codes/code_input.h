@@ -39,6 +39,9 @@ class CodeInput {
   at::Tensor embed(const at::Tensor& codes) const;  // [N,h,w] -> [N,features,h,w]; of a table of its own with gradients
   at::Tensor frames_of(const at::Tensor& codes) const;  // [B,h,w] -> [B,C,H,W] in [-1,1]
 
+  // Codes [B,h,w] that wait in a state under `name`. Error(data) unless they are codes of this model.
+  at::Tensor waiting(const State& state, const char* name) const;
+
   // Error(usage) if clips of such data have neither frames nor codes of this model.
   void check_data(const data::DataFormat& data) const;
 

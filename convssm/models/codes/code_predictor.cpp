@@ -98,17 +98,15 @@ State CodePredictor::start(const Clips& context, const Seeds& seeds) {
   }
   const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
   const data::ClipTiming& timing = context.timing;
-  return after(inner, last(codes), false, first_position(seeds, B),
+  return after(inner, last(codes), false, first_position(seeds, B).to(codes.device()),
                {last(timing.dt), last(timing.resets), timing.step_rescale});
 }
 
 at::Tensor CodePredictor::waiting_codes(const State& state) const {
-  const data::CodeFormat grid = codes_.format();
-  const at::Tensor codes = waiting_value(state, kCodes, {grid.height, grid.width}, at::kLong);
-  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count;
-  if (!inside) fail(ErrorKind::data, "the state must hold codes of 0 to {}, there are others", grid.count - 1);
-  waiting_value(state, kRandom, {2}, at::kLong);
-  return codes;
+  const at::Tensor codes = codes_.waiting(state, kCodes), random = waiting_value(state, kRandom, {2}, at::kLong);
+  if (random.size(0) == codes.size(0)) return codes;
+  fail(ErrorKind::data, "the state must hold random positions for the {} clips of its codes, got {}", codes.size(0),
+       random.size(0));
 }
 
 int64_t CodePredictor::clips_in(const State& state) const { return waiting_codes(state).size(0); }

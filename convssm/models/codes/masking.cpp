@@ -48,7 +48,7 @@ at::Tensor masked_rows(const at::Tensor& actions, int64_t B, const at::TensorOpt
 }
 
 Choices draw_choices(const MaskingOptions& options, int64_t predictions, const Stream& random) {
-  return {counted_frames(predictions, options.drop_loss, random.split("drop loss"))};
+  return {counted_frames(predictions, options.drop_loss, random.split("drop loss")), {}, random.split("quantizer")};
 }
 
 at::Tensor chosen_frames(const at::Tensor& predictions, int64_t B, const std::vector<int64_t>& frames) {

@@ -1,6 +1,7 @@
 // What the training of models of codes hides and leaves out.
-//   causal masking    clips that have actions (train.action_dropout takes them from some) lose what is seen from frame `context` on: the model has to find the rest
-//                     from the context and the actions. Generation then sees no forecast of its own either: it is open loop
+//   causal masking    clips that have actions (train.action_dropout takes them from some) lose what is seen from frame `context`
+//                     on: the model has to find the rest from the context and the actions. Generation then sees no forecast
+//                     of its own either: it is open loop
 //   DropLoss          (Yan et al. 2023, arXiv 2210.02396) only some frames of a clip are decoded and count
 #pragma once
 
@@ -30,7 +31,8 @@ struct MaskingOptions {
 // What a training step leaves to chance.
 struct Choices {
   std::vector<int64_t> frames;  // the predictions that count: number s is that of frame s + 1
-  at::Tensor hidden = {};  // [S*B,h,w] bool, frames of one time together: tokens that the prior of TECO does not see
+  at::Tensor hidden = {};     // [S*B,h,w] bool, frames of one time together: tokens that the prior of TECO does not see
+  Stream random = Stream(0);  // of its quantizer, whose dead codes may begin again
 };
 Choices draw_choices(const MaskingOptions& options, int64_t predictions, const Stream& random);
 

@@ -44,12 +44,12 @@ void Teco::check_data(const data::DataFormat& data) const {
 
 at::Tensor Teco::first_before(int64_t B) const { return before_first_.unsqueeze(0).expand({B, -1, -1, -1}); }
 
-Teco::Latents Teco::posterior(const at::Tensor& before, const at::Tensor& now) {
+Teco::Latents Teco::posterior(const at::Tensor& before, const at::Tensor& now, const Stream& random) {
   Latents out;
   const at::Tensor pair = at::cat({before, now}, 1).contiguous(at::MemoryFormat::ChannelsLast);
   out.z = to_latent_(encoder_(pair));
-  out.quantized =
-      quantizer_->forward(ops::dense(out.z, project_in_), {.learn = is_training() && at::GradMode::is_enabled()});
+  const bool learn = is_training() && at::GradMode::is_enabled();
+  out.quantized = quantizer_->forward(ops::dense(out.z, project_in_), {.learn = learn, .random = random});
   out.zq = ops::dense(out.quantized.out, project_out_);
   return out;
 }
@@ -98,7 +98,7 @@ LossOutput Teco::loss_of(const Clips& clips, const Choices& choices) {
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,H,W]
   const at::Tensor embedded = codes_.embed(codes);
   const at::Tensor before = at::cat({first_before(B), embedded.slice(0, 0, L * B)});
-  const Latents latents = posterior(before, embedded);
+  const Latents latents = posterior(before, embedded, choices.random);
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
   const at::Tensor input = at::cat({latents.z.slice(0, 0, B), latents.zq.slice(0, B, L * B)});
   const auto out = dynamics_.run(hide_frames(input, B, 0, masking, blind), B, slice_actions(clips.actions, 1, T), {},

@@ -78,9 +78,10 @@ class Teco : public Model, public Forecaster {
     at::Tensor z, zq;  // [N,E,h,w]: as they are, and the nearest that codes can say
     nn::Quantized quantized;
   };
-  Latents posterior(const at::Tensor& before, const at::Tensor& now);  // embedded codes [N,F,H,W]
-  at::Tensor latent_of(const at::Tensor& tokens);                      // [N,h,w] int64 -> [N,E,h,w]
-  at::Tensor first_before(int64_t B) const;                            // what stands before the first frame
+  // Of embedded codes [N,F,H,W]; `random` is for a quantizer that learns.
+  Latents posterior(const at::Tensor& before, const at::Tensor& now, const Stream& random = Stream(0));
+  at::Tensor latent_of(const at::Tensor& tokens);  // [N,h,w] int64 -> [N,E,h,w]
+  at::Tensor first_before(int64_t B) const;        // what stands before the first frame
 
   struct Drawn {
     at::Tensor latent, codes;

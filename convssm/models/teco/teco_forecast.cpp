@@ -11,7 +11,7 @@ namespace convssm::models {
 namespace {
 
 constexpr int64_t kContextFrames = 16;  // that run at once
-constexpr const char *kLatent = "latent", *kCodes = "codes", *kRandom = "random";
+constexpr const char *kLatent = "latent", *kCodes = "codes", *kCodesBefore = "codes_before", *kRandom = "random";
 
 }  // namespace
 
@@ -24,14 +24,12 @@ State Teco::after(const State& core, const at::Tensor& latent, const at::Tensor&
 }
 
 at::Tensor Teco::waiting_latent(const State& state) const {
-  const data::CodeFormat grid = codes_.format();
   const at::Tensor latent = waiting_value(state, kLatent, {options_.features, height_, width_}, at::kFloat);
-  const at::Tensor codes = waiting_value(state, kCodes, {grid.height, grid.width}, at::kLong);
-  const at::Tensor random = waiting_value(state, kRandom, {2}, at::kLong);
-  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count;
-  if (inside && codes.size(0) == latent.size(0) && random.size(0) == latent.size(0)) return latent;
-  fail(ErrorKind::data, "the state must hold codes of 0 to {} and random positions for the {} clips of its latents",
-       grid.count - 1, latent.size(0));
+  const at::Tensor codes = codes_.waiting(state, kCodes), random = waiting_value(state, kRandom, {2}, at::kLong);
+  const at::Tensor before = forecast_waits(state) ? codes_.waiting(state, kCodesBefore) : codes;
+  const int64_t B = latent.size(0);
+  if (codes.size(0) == B && random.size(0) == B && before.size(0) == B) return latent;
+  fail(ErrorKind::data, "the state must hold codes and random positions for the {} clips of its latents", B);
 }
 
 State Teco::start(const Clips& context, const Seeds& seeds) {
@@ -57,7 +55,7 @@ State Teco::start(const Clips& context, const Seeds& seeds) {
   }
   const auto at_end = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
   const data::ClipTiming& timing = context.timing;
-  return after(inner, latent.clone(), at_end(codes), false, first_position(seeds, B),
+  return after(inner, latent.clone(), at_end(codes), false, first_position(seeds, B).to(codes.device()),
                {at_end(timing.dt), at_end(timing.resets), timing.step_rescale});
 }
 
@@ -79,8 +77,7 @@ State Teco::observe(const State& state, const at::Tensor& frame, const at::Tenso
   const at::Tensor codes = codes_.codes_of("observe", {frame.unsqueeze(1)}).squeeze(1);
   ops::require_shape("observe", "codes of the frame", codes, waiting.sizes());
   // The frame before the one that is replaced: forecasts remember it.
-  const at::Tensor before =
-      replaces ? waiting_value(state, "codes_before", waiting.sizes().slice(1), at::kLong) : waiting;
+  const at::Tensor before = replaces ? state.get(kCodesBefore) : waiting;
   const at::Tensor zq = posterior(codes_.embed(before), codes_.embed(codes)).zq;
   return after(inner, zq, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
 }
@@ -104,7 +101,7 @@ Forecast Teco::next(const State& state, const at::Tensor& action) {
   at::Tensor random = state.get(kRandom);
   const Drawn drawn = draw(random, out.y);
   State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
-  next.set("codes_before", state.get(kCodes));
+  next.set(kCodesBefore, state.get(kCodes));
   return {codes_.frames_of(drawn.codes), std::move(next)};
 }
 
@@ -136,7 +133,7 @@ Forecast Teco::next_frames(const State& state, const at::Tensor& actions, int64_
     all.push_back(codes_.frames_of(drawn.codes));
   }
   State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
-  next.set("codes_before", before);
+  next.set(kCodesBefore, before);
   return {at::stack(all, 1), std::move(next)};
 }
 
