@@ -3,6 +3,7 @@
 #include "convssm/nn/quantizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,8 @@
 #include "convssm/nn/quantizer_kinds.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/dense.h"
+#include "convssm/ops/device.h"
+#include "convssm/ops/nearest_kernels.h"
 
 namespace convssm::nn {
 namespace {
@@ -49,6 +52,18 @@ void read_levels(const char* owner, const nlohmann::json& json, QuantizerOptions
   given("features", o.features, static_cast<int64_t>(o.levels.size()));
   o.size = product;
   o.features = static_cast<int64_t>(o.levels.size());
+}
+
+// Rows go to threads; a row's choice does not depend on those beside it.
+at::Tensor nearest_by_kernel(const at::Tensor& x, const at::Tensor& table, const at::Tensor& bias) {
+  const int64_t C = x.size(1);
+  at::Tensor chosen = at::empty({x.size(0)}, at::kLong);
+  at::parallel_for(0, x.size(0), 64, [&](int64_t begin, int64_t end) {
+    std::vector<float> scratch(static_cast<size_t>(ops::nearest_scratch(end - begin, C)));
+    ops::nearest_rows({end - begin, table.size(0), C, x.data_ptr<float>() + begin * C, table.data_ptr<float>(),
+                       bias.data_ptr<float>(), chosen.data_ptr<int64_t>() + begin, scratch.data()});
+  });
+  return chosen;
 }
 
 }  // namespace
@@ -137,6 +152,9 @@ std::shared_ptr<Quantizer> make_quantizer(const QuantizerOptions& o, const Strea
 at::Tensor nearest_rows(const at::Tensor& x, const at::Tensor& table) {
   const at::NoGradGuard no_grad;
   const at::Tensor bias = table.square().sum(1) * -0.5;
+  if (ops::takes_kernels(x) && x.scalar_type() == at::kFloat && table.scalar_type() == at::kFloat) {
+    return nearest_by_kernel(x.contiguous(), table.contiguous(), bias);
+  }
   const int64_t rows = x.size(0), at_once = std::max<int64_t>(1, kScores / table.size(0));
   std::vector<at::Tensor> chosen;
   for (int64_t first = 0; first < rows; first += at_once) {
