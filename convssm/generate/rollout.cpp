@@ -42,7 +42,7 @@ RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, in
     }
     if (go_on) continue;
     const int64_t given = end.frames - first;
-    if (given < together) {  // the predictor ends where the caller ended
+    if (together > 1 && given < together) {  // the predictor ends where the caller ended
       predictor.start(before);
       if (given > 0) predictor.next_frames(coming(first, given), given);
     }
