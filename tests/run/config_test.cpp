@@ -64,7 +64,14 @@ nlohmann::json shrunk(nlohmann::json model) {
     model["discriminator"]["layers"] = 1;
     return model;
   }
-  if (model.contains("tokenizer")) model["tokenizer"] = shrunk(model["tokenizer"]);
+  if (model.contains("tokenizer")) {
+    nlohmann::json& tokenizer = model["tokenizer"];
+    if (tokenizer.is_string()) {  // a run that is made before
+      const nlohmann::json frames = {{"channels", 3}, {"height", 64}, {"width", 64}, {"low", 0}, {"high", 255}};
+      tokenizer = {{"name", "vqgan"}, {"frames", frames}, {"discriminator", {{"weight", 0}}}};
+    }
+    tokenizer = shrunk(tokenizer);
+  }
   shrink(model, {{"features", 8}});
   const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},       {"mlp", 8},
                                                 {"layers", 1},   {"blocks", 1},     {"out_features", 8}};
