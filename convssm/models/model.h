@@ -66,6 +66,9 @@ class Model : public torch::nn::Module {
   // Error(usage) if clips like these cannot be trained on; says which option would have to change.
   virtual void check_data(const data::DataFormat& data) const;
 
+  // Likewise for clips of this many frames (train.frames). A loss takes shorter ones all the same: memory is measured so.
+  virtual void check_length(int64_t) const {}
+
   virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 
   virtual Forecaster* as_forecaster() { return nullptr; }

@@ -24,6 +24,7 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, models::Model& mo
   };
   check(data::Split::train, o.frames, "frames");
   model.check_data(data::format_of(dataset));
+  model.check_length(o.frames);
   if (o.sample_interval == 0) return;
   if (dataset.size(data::Split::valid) == 0) {
     log_warning("the dataset has no valid clips: training takes no samples");

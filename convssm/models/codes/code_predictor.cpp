@@ -56,9 +56,6 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   const int64_t B = clips.batch(), L = clips.frames() - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
                clips.frames());
-  ops::require("loss", masking.context <= L,
-               "clips of {} frames (train.frames) end before causal_masking.context = {} is over", clips.frames(),
-               masking.context);
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,h,w]
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
   const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, 0, masking, blind);

@@ -24,6 +24,9 @@ struct MaskingOptions {
 
   void read_from(OptionReader& read);
   bool causal() const { return context > 0; }
+
+  // Error(usage) if clips of this many frames leave nothing to predict after the context.
+  void check_length(int64_t frames) const;
 };
 
 // What a training step leaves to chance.

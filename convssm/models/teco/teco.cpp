@@ -95,8 +95,6 @@ LossOutput Teco::loss_of(const Clips& clips, const Choices& choices) {
   const int64_t B = clips.batch(), T = clips.frames(), L = T - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
                T);
-  ops::require("loss", masking.context <= L,
-               "clips of {} frames (train.frames) end before causal_masking.context = {} is over", T, masking.context);
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,H,W]
   const at::Tensor embedded = codes_.embed(codes);
   const at::Tensor before = at::cat({first_before(B), embedded.slice(0, 0, L * B)});
