@@ -63,15 +63,11 @@ class Model : public torch::nn::Module {
   // bounded memory, each chunk twice.
   virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
 
-  // Frames that clips need for all of the loss to be there, and the option that asks for them.
-  struct Need {
-    int64_t frames = 1;
-    std::string option = {};
-  };
-  virtual Need shortest_clip() const { return {}; }
-
   // Error(usage) if clips like these cannot be trained on; says which option would have to change.
   virtual void check_data(const data::DataFormat& data) const;
+
+  // Likewise for clips of this many frames (train.frames). A loss takes shorter ones all the same: memory is measured so.
+  virtual void check_length(int64_t) const {}
 
   virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 

@@ -24,10 +24,7 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, models::Model& mo
   };
   check(data::Split::train, o.frames, "frames");
   model.check_data(data::format_of(dataset));
-  if (const models::Model::Need need = model.shortest_clip(); o.frames < need.frames) {
-    fail(ErrorKind::usage, "[train] frames must be at least {}, which {} asks for, got {}", need.frames, need.option,
-         o.frames);
-  }
+  model.check_length(o.frames);
   if (o.sample_interval == 0) return;
   if (dataset.size(data::Split::valid) == 0) {
     log_warning("the dataset has no valid clips: training takes no samples");

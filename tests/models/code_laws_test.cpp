@@ -296,6 +296,27 @@ TEST(CodeFutures, ContextsLongerThanAPassAreTheSameAsObserved) {
   }
 }
 
+// Without a window the state of a Transformer grows with every frame, with one it does not; neither ends anywhere.
+TEST(CodeFutures, AWindowBoundsTheStateOfATransformer) {
+  for (const int64_t window : {0, 3}) {
+    nlohmann::json section = law_model("codes", "transformer");
+    section["core"]["window"] = window;
+    const auto model = law_made(section);
+    Forecaster& forecaster = forecaster_of(*model);
+    const LawClips clips = law_clips(*model, 1);
+    State state = forecaster.start(law_context(clips, 0, 1), {});
+    std::vector<int64_t> sizes;
+    for (int64_t k = 0; k < 12; ++k) {
+      state = forecaster.next(state, clips.coming.select(1, k % kComing)).state;
+      int64_t size = 0;
+      for (const auto& [name, value] : state.items()) size += value.numel();
+      sizes.push_back(size);
+    }
+    EXPECT_EQ(sizes.back() > sizes[4], window == 0);
+    EXPECT_EQ(model->obstacle_to_chunks().empty(), window > 0);
+  }
+}
+
 TEST(CodeFutures, StatesThatAreNotTheirsAreRefused) {
   for (const char* name : {"codes", "teco"}) {
     const auto model = law_made(law_model(name, "convs5"));

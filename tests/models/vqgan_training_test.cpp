@@ -77,7 +77,8 @@ TEST(VqGan, TheWeightIsTheRatioOfGradients) {
   const at::Tensor x = clips.video.flatten(0, 1);
   auto* discriminator = dynamic_cast<nn::PatchDiscriminatorImpl*>(model->named_children()["discriminator"].get());
   std::vector<at::Tensor> learned;
-  for (const auto& [name, parameter] : model->players()[0].parameters) learned.push_back(parameter);
+  const Player autoencoder = model->players()[0];
+  for (const auto& [name, parameter] : autoencoder.parameters) learned.push_back(parameter);
 
   const auto out = vqgan.autoencoder()->forward(x, {});
   const at::Tensor nll = (out.frames - x).abs().mean() + (out.frames - x).square().mean();

@@ -41,6 +41,13 @@ void MaskingOptions::read_from(OptionReader& read) {
   ops::require("model.causal_masking", context > 0, "context must be at least 1 frame, got {}", context);
 }
 
+void MaskingOptions::check_length(int64_t frames) const {
+  ops::require("model", context < frames,
+               "causal_masking.context = {} leaves nothing to predict of clips of {} frames (train.frames); take a "
+               "smaller context or longer clips",
+               context, frames);
+}
+
 at::Tensor masked_rows(const at::Tensor& actions, int64_t B, const at::TensorOptions& like) {
   if (!actions.defined()) return at::ones({B}, like.dtype(at::kBool));
   const at::Tensor masked = actions.is_floating_point() ? at::isnan(actions) : actions < 0;

@@ -11,7 +11,6 @@
 
 #include "convssm/base/option_reader.h"
 #include "convssm/base/random.h"
-#include "convssm/models/model.h"
 
 namespace convssm::models {
 
@@ -25,7 +24,9 @@ struct MaskingOptions {
 
   void read_from(OptionReader& read);
   bool causal() const { return context > 0; }
-  Model::Need shortest_clip() const { return {context + 2, "model.causal_masking.context"}; }
+
+  // Error(usage) if clips of this many frames leave nothing to predict after the context.
+  void check_length(int64_t frames) const;
 };
 
 // What a training step leaves to chance.

@@ -47,8 +47,8 @@ class Teco : public Model, public Forecaster {
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return "the tokens that its prior does not see are drawn"; }
-  Need shortest_clip() const override { return options_.masking.shortest_clip(); }
   void check_data(const data::DataFormat& data) const override;
+  void check_length(int64_t frames) const override { options_.masking.check_length(frames); }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }
   Tokenizer* as_tokenizer() override { return codes_.tokenizer().tokenizer; }
