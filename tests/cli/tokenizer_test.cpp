@@ -56,6 +56,46 @@ TEST(TokenizerProgram, TrainsAndIsScored) {
   expect_contains(generated.err, "makes no forecasts");
 }
 
+// Trained on its tokenizer, gone on with, generated with other options of drawing, counted.
+TEST(TokenizerProgram, AModelOfCodesTrainsOnIt) {
+  const ScratchFolder scratch;
+  write_text(scratch.path("tokenizer.yaml"), tiny_tokenizer());
+  const std::string tokenizer = scratch.path("tokenizer"), codes = scratch.path("codes");
+  ASSERT_EQ(run("train " + scratch.path("tokenizer.yaml") + " --run " + tokenizer + " train.steps=2").code, 0);
+  write_text(scratch.path("codes.yaml"),
+             "model:\n"
+             "  {name: codes, encoder: {depths: [4]}, decoder: {depths: [4], blocks: 1},\n"
+             "   core: {name: convs5, features: 8, state_size: 8}}\n"
+             "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+             "train: {steps: 2, batch: 2, frames: 6, warmup: 1, log_interval: 1, sample_interval: 2}\n");
+  const std::string train = "train " + scratch.path("codes.yaml") + " --run " + codes;
+  const Outcome without = run(train);
+  EXPECT_EQ(without.code, 2) << without.err;
+  expect_contains(without.err, "runs/tokenizer");
+  const Outcome trained = run(train + " model.tokenizer=" + tokenizer);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_contains(trained.err, "code predictor, convs5 core, 6 x 6 of 16 codes");
+  expect_contains(read_all(codes + "/log.jsonl"), "nats_per_code");
+  std::filesystem::remove_all(tokenizer);  // its weights are in the model's file
+  const Outcome longer = run("train --run " + codes + " --resume train.steps=3");
+  EXPECT_EQ(longer.code, 0) << longer.err;
+  const std::string clip = scratch.path("clip.npy");
+  ASSERT_EQ(run("data make " + clip + " digits=1 image_size=12 digit_size=8 --split test --clips 1 --frames 4").code,
+            0);
+  const auto future = [&](const std::string& options) {
+    const Outcome made = run("generate " + codes + " --context " + clip + " --frames 3 --force --out " +
+                             scratch.path("future.npy") + " " + options);
+    EXPECT_EQ(made.code, 0) << made.err;
+    return read_all(scratch.path("future.npy"));
+  };
+  EXPECT_EQ(future("--seed 1"), future("--seed 1"));
+  EXPECT_NE(future("--seed 1"), future("--seed 2"));
+  EXPECT_EQ(future("--seed 1 model.top_k=1"), future("--seed 2 model.top_k=1"));
+  const Outcome counted = run("models " + codes + "/config.yaml");
+  EXPECT_EQ(counted.code, 0) << counted.err;
+  expect_contains(counted.out, "convs5");
+}
+
 TEST(TokenizerProgram, ImportsAskForWhatTheFileDoesNotSay) {
   const Outcome nothing = run("weights import vqgan some.pth");
   EXPECT_EQ(nothing.code, 2);
