@@ -20,6 +20,7 @@
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
 #include "convssm/io/yaml.h"
+#include "convssm/models/tokenizer.h"
 #include "convssm/run/config.h"
 #include "convssm/run/model_file.h"
 
@@ -148,8 +149,8 @@ class Exporter {
       const bool steered = !dataset->actions().none();
       const int64_t coming = steered ? std::min(kContext, longest - frames) : 0;
       const data::Clips clip = dataset->clip(data::Split::test, 0, frames + coming);
-      ExportedContext context{
-          io::to_array(data::in_units(clip.video[0].slice(0, 0, frames), dataset->format())), {}, ""};
+      const at::Tensor video = models::video_of(*loaded_.model, data::frames_of(clip, 0, frames)).cpu();
+      ExportedContext context{io::to_array(data::in_units(video[0], loaded_.recipe.frames)), {}, ""};
       if (steered) {
         const json key = config.data.value("actions_key", json(""));
         context.actions = clip.actions[0];

@@ -34,9 +34,10 @@ std::shared_ptr<const data::Dataset> open_data(const Config& config) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const Config& config, RunFolder& folder, bool resume, std::function<void()> refresh,
+TrainingRun::TrainingRun(const Config& given, RunFolder& folder, bool resume, std::function<void()> refresh,
                          at::Device device)
-    : dataset_(open_data(config)) {
+    : dataset_(open_data(given)) {
+  const Config config = with_tokenizer(given);
   if (folder.has_checkpoints() && !resume) {
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
   }

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "convssm/generate/rollout.h"
 #include "convssm/metrics/pixels.h"
@@ -36,7 +37,9 @@ std::optional<Validation> forecast(models::Model& model, const data::Dataset& da
   const data::Clips there = data::to_device(clips, models::device_of(model));
   // Without a compiled plan: that would be a second copy of the weights beside all that training keeps.
   generate::Predictor predictor(model, {.batch = clips.batch(), .compile = false});
-  predictor.start(data::frames_of(there, 0, context));
+  models::Seeds seeds(static_cast<size_t>(clips.batch()));  // one of its own for each clip
+  std::iota(seeds.begin(), seeds.end(), 0);
+  predictor.start(data::frames_of(there, 0, context), seeds);
   const at::Tensor coming = there.actions.defined() ? there.actions.slice(1, context) : there.actions;
   const at::Tensor future = generate::rollout(predictor, coming, frames, each).cpu();
   if (future.size(1) < frames) return std::nullopt;

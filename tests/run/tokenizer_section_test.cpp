@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/io/safetensors.h"
+#include "convssm/models/forecaster.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/run/encode.h"
 #include "convssm/run/model_file.h"
