@@ -39,6 +39,8 @@ class BlockModel : public models::Model, public models::Forecaster, public model
   at::Tensor encode(const at::Tensor& video) override { return block_codes(video); }
   at::Tensor decode(const at::Tensor& codes) override { return block_video(codes); }
   models::CodeFormat codes() const override { return {16, kBlockGrid, kBlockGrid}; }
+  at::Tensor embed(const at::Tensor& codes) override { return codes.unsqueeze(1).to(at::kFloat); }
+  int64_t features() const override { return 1; }
 
   models::State start(const models::Clips& context, const models::Seeds& seeds) override {
     told.push_back(context.actions);
