@@ -64,8 +64,8 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
     core.update({{"name", info.name}, {"features", 8}});
     subjects.push_back({info.name, {{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", kActions}}});
   }
-  EXPECT_EQ(models::all_models().size(), 2u)
-      << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp)";
+  EXPECT_EQ(models::all_models().size(), 4u)
+      << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; codes and teco: in codes_test.cpp)";
   return subjects;
 }
 
