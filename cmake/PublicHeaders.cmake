@@ -8,8 +8,8 @@ set(core_headers
     ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h ops/scan.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h
-    nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/modules.h
-    nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/transformer_stack.h
+    nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
+    nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/res_block.h nn/transformer_stack.h
     nn/vq_blocks.h nn/vq_coder.h
     cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h
     cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
@@ -20,21 +20,23 @@ set(convssm_headers
     io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/npy.h io/npz.h io/png.h
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
     io/video_writer.h io/yaml.h io/zip.h
-    data/actions.h data/array_cache.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
+    data/actions.h data/array_cache.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
     data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
-    models/clip_random.h models/flops.h models/forecaster.h models/model.h
-    models/pixel/pixel_predictor.h models/registry.h models/tokenizer.h models/vqgan/autoencoder.h
-    models/vqgan/vqgan.h
+    models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
+    models/codes/code_predictor.h models/codes/masking.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
+    models/pixel/pixel_predictor.h models/registry.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
+    models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h
     train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h
-    evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/timing_study.h
+    evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/setting.h
+    evaluate/timing_study.h evaluate/truth.h
     run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/model_file.h run/recorder.h run/run_folder.h
-    run/training_run.h
+    run/tokenizer_section.h run/training_run.h
     report/report.h)
