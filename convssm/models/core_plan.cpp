@@ -8,7 +8,7 @@
 
 namespace convssm::models {
 
-void load_core(nn::FramePlan& plan, const cores::State& state) {
+void load_core(nn::FramePlan& plan, const State& state) {
   const bool begins = core_state(state).empty();
   for (const std::string& name : plan.states()) {
     if (!name.starts_with(kCorePrefix)) continue;
@@ -23,7 +23,7 @@ void load_core(nn::FramePlan& plan, const cores::State& state) {
   }
 }
 
-void save_core(const nn::FramePlan& plan, cores::State& state) {
+void save_core(const nn::FramePlan& plan, State& state) {
   for (const std::string& name : plan.states()) {
     if (name.starts_with(kCorePrefix)) state.set(name, plan.doors().at(name).clone());
   }
@@ -41,10 +41,34 @@ void set_action(nn::FramePlan& plan, const ActionInput& input, const at::Tensor&
   input.check_below("engine", door.copy_(action));
 }
 
-void refuse_times(const cores::State& state, int64_t clips) {
+void CorePlanEngine::observe(const at::Tensor& frame, const at::Tensor& action) {
+  load(empty() ? forecaster_.start({frame.unsqueeze(1)}, {}) : forecaster_.observe(save(), frame, action));
+}
+
+void CorePlanEngine::load(const State& state) {
+  const at::NoGradGuard no_grad;
+  const int64_t clips = forecaster_.clips_in(state);
+  ops::require("engine", clips == core_.batch(), "the engine runs {} clips side by side, the state holds {}",
+               core_.batch(), clips);
   const ssm::Timing timing = waiting_timing(state, clips);
   ops::require("engine", !timing.varies() && timing.step_rescale == 1,
                "a compiled model takes no dt, resets and step_rescale; take the eager engine");
+  load_core(core_, state);
+  state_ = state;
+  ran_ = false;
+}
+
+State CorePlanEngine::save() const {
+  const at::NoGradGuard no_grad;
+  State state = state_;
+  if (ran_) save_core(core_, state);
+  return state;
+}
+
+void CorePlanEngine::run_core(const ActionInput& input, const at::Tensor& action) {
+  set_action(core_, input, action);
+  core_.run();
+  ran_ = true;
 }
 
 }  // namespace convssm::models

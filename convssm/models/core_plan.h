@@ -1,24 +1,46 @@
-// The states of a core inside of a plan: into and out of a State, and the action that goes in.
+// The states of a core inside of a plan, and engines around such a plan.
 #pragma once
 
 #include <string>
 
-#include "convssm/cores/state.h"
 #include "convssm/models/action_input.h"
+#include "convssm/models/forecaster.h"
 #include "convssm/nn/frame_plan.h"
 
 namespace convssm::models {
 
 // The states of the core that the plan holds; zeros for a state without any, which is one of a single frame.
-void load_core(nn::FramePlan& plan, const cores::State& state);
+void load_core(nn::FramePlan& plan, const State& state);
 
 // Adds them to a state, copies.
-void save_core(const nn::FramePlan& plan, cores::State& state);
+void save_core(const nn::FramePlan& plan, State& state);
 
 // Writes the door `action`, if there is one; undefined: action 0.
 void set_action(nn::FramePlan& plan, const ActionInput& input, const at::Tensor& action);
 
-// What a plan does in a step is fixed: Error(usage) for a state whose waiting frame was taken at a time of its own.
-void refuse_times(const cores::State& state, int64_t clips);
+// An engine whose next() is compiled and whose core is in a plan. Contexts and true frames go through the forecaster itself.
+class CorePlanEngine : public FrameEngine {
+ public:
+  CorePlanEngine(Forecaster& forecaster, int64_t batch) : core_({.batch = batch}), forecaster_(forecaster) {}
+
+  bool empty() const override { return state_.empty(); }
+  void start(const Clips& context, const Seeds& seeds) override { load(forecaster_.start(context, seeds)); }
+  void observe(const at::Tensor& frame, const at::Tensor& action) override;
+
+  // Error(usage) for a state of other clips, or whose waiting frame was taken at a time of its own: a step is fixed.
+  void load(const State& state) override;
+  State save() const override;
+
+ protected:
+  // Runs the plan of the core with this action.
+  void run_core(const ActionInput& input, const at::Tensor& action);
+
+  nn::FramePlan core_;
+  State state_;  // what waits; its states of the core are those of the last load(), the plan has the present ones
+
+ private:
+  Forecaster& forecaster_;
+  bool ran_ = false;  // since the last load()
+};
 
 }  // namespace convssm::models

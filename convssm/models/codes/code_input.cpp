@@ -53,6 +53,7 @@ CodeInput::CodeInput(torch::nn::Module& owner, const CodeInputOptions& options, 
     : options_(options), tokenizer_(tokenizer) {
   if (tokenizer_) {
     frames_ = data::FrameFormat::from_json(options.tokenizer.at("frames"));
+    like_ = tokenizer_.module->parameters().at(0);
     return;
   }
   Stream own = stream.split("codebook");
@@ -90,8 +91,7 @@ at::Tensor CodeInput::codes_of(const char* operation, const Clips& clips) const 
 
 at::Tensor CodeInput::embed(const at::Tensor& codes) const {
   if (tokenizer_) {
-    const at::Tensor dtype_of = tokenizer_.module->parameters().at(0);
-    return tokenizer_.tokenizer->embed(codes).to(dtype_of.scalar_type());
+    return tokenizer_.tokenizer->embed(codes).to(like_.scalar_type());
   }
   return at::embedding(table_, codes).permute({0, 3, 1, 2});
 }

@@ -49,6 +49,7 @@ class CodeInput {
   CodeInputOptions options_;
   TokenizerPart tokenizer_;
   data::FrameFormat frames_;  // of the tokenizer
+  at::Tensor like_;           // a parameter of the tokenizer: of what type features are
   at::Tensor table_;          // [count,features]
 };
 

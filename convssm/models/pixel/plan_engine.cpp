@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/models/core_plan.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/nn/frame_plan.h"
@@ -71,7 +72,7 @@ class PlanEngine : public FrameEngine {
 
   at::Tensor next(const at::Tensor& action) override {
     at::NoGradGuard no_grad;
-    set_action(action);
+    set_action(*plan_, model_.action_input(), action);
     plan_->run();
     door("frame").copy_(door("next"));
     forecast_waits_ = true;
@@ -93,18 +94,9 @@ class PlanEngine : public FrameEngine {
                  "a compiled model takes no dt, resets and step_rescale; take the eager engine");
   }
 
-  void set_action(const at::Tensor& action) {
-    if (!plan_->doors().contains("action")) return;
-    if (!action.defined()) {
-      door("action").zero_();
-    } else {
-      model_.action_input().check_below("engine", write(door("action"), "action", action));
-    }
-  }
-
   // The waiting frame goes in.
   void run_states(const at::Tensor& action) {
-    set_action(action);
+    set_action(*plan_, model_.action_input(), action);
     if (watching_) {
       plan_->run();  // with the decoder, whose convolutions are watched too
     } else {

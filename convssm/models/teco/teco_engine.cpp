@@ -9,10 +9,10 @@
 
 namespace convssm::models {
 
-class TecoEngine : public FrameEngine {
+class TecoEngine : public CorePlanEngine {
  public:
   TecoEngine(Teco& model, int64_t batch)
-      : model_(model), core_({.batch = batch}), prior_({.batch = batch}), decode_({.batch = batch}) {
+      : CorePlanEngine(model, batch), model_(model), prior_({.batch = batch}), decode_({.batch = batch}) {
     const int64_t E = model.options_.features, h = model.height_, w = model.width_, n = h * w;
     const nn::Buffer y = model.dynamics_.plan(core_, core_.state("latent", E, h, w));
     core_.copy(y, core_.state("deter", y.channels, h, w));
@@ -28,35 +28,10 @@ class TecoEngine : public FrameEngine {
     decode_.finish();
   }
 
-  bool empty() const override { return state_.empty(); }
-  void start(const Clips& context, const Seeds& seeds) override { load(model_.start(context, seeds)); }
-  void observe(const at::Tensor& frame, const at::Tensor& action) override {
-    load(state_.empty() ? model_.start({frame.unsqueeze(1)}, {}) : model_.observe(save(), frame, action));
-  }
-
-  void load(const State& state) override {
-    const at::NoGradGuard no_grad;
-    const int64_t B = model_.clips_in(state);
-    ops::require("engine", B == core_.batch(), "the engine runs {} clips side by side, the state holds {}",
-                 core_.batch(), B);
-    refuse_times(state, B);
-    load_core(core_, state);
-    state_ = state;
-  }
-
-  State save() const override {
-    const at::NoGradGuard no_grad;
-    State state = state_;
-    if (started_) save_core(core_, state);
-    return state;
-  }
-
   at::Tensor next(const at::Tensor& action) override {
     const at::NoGradGuard no_grad;
     core_.doors().at("latent").copy_(model_.waiting_input(state_, action));
-    set_action(core_, model_.dynamics_.actions(), action);
-    core_.run();
-    started_ = true;
+    run_core(model_.dynamics_.actions(), action);
     const at::Tensor deter = core_.doors().at("deter");
     at::Tensor random = state_.get("random");
     const int64_t n = model_.height_ * model_.width_;
@@ -87,10 +62,8 @@ class TecoEngine : public FrameEngine {
   }
 
   Teco& model_;
-  nn::FramePlan core_, prior_, decode_;
+  nn::FramePlan prior_, decode_;
   int64_t places_ = 0;
-  State state_;  // what waits; the states of the core are in the plan once it has run
-  bool started_ = false;
 };
 
 std::unique_ptr<FrameEngine> Teco::compile(const EngineOptions& options) {
