@@ -120,7 +120,7 @@ LossOutput Teco::loss_of(const Clips& clips, const Choices& choices) {
   add("commitment", latents.quantized.commitment);
   add("codebook", latents.quantized.table);
   if (is_training()) {
-    add("codes_used", at::scalar_tensor(quantizer_->used(), at::kDouble));
+    add("used", at::scalar_tensor(quantizer_->used(), at::kDouble));
     add("perplexity", at::scalar_tensor(quantizer_->perplexity(), at::kDouble));
   }
   return loss;
