@@ -1,6 +1,7 @@
 // The order of the work. Many tiles: each thread takes chunks of tiles through input transform, 36 products and output
-// transform, so that a chunk stays in its caches and no thread waits for another. Few tiles (one frame): all threads
-// transform a share, then split the 36 positions, so that each reads only its part of the packed weights.
+// transform, so that a chunk stays in its caches and no thread waits for another. Few tiles (one frame), or weights that
+// no cache keeps from one chunk to the next: all threads transform a share, then split the 36 positions, so that each
+// reads only its part of the packed weights.
 #include "convssm/ops/winograd.h"
 
 #include <omp.h>
@@ -14,13 +15,23 @@ namespace convssm::ops {
 namespace {
 
 constexpr int64_t kPositions = kWinogradPositions;
-// Transformed tiles of a thread stay in its part of the last cache, those of one position in its second-level cache.
-constexpr int64_t kForwardBytes = 7 << 18, kGradientBytes = 9 << 20;
+// Tiles that a thread takes through all steps: their transforms stay in its part of the last cache.
+constexpr int64_t kForwardBytes = 7 << 18;
+// Tiles that all threads transform together: at least what stays in the last cache, and with more weights more, since
+// these (or their sums) are read once for each such piece.
+constexpr int64_t kLeastShared = 9 << 20, kMostShared = 64 << 20;
+// Packed weights up to this size stay in the last cache and can be read again for the next few tiles.
+constexpr int64_t kKeptWeights = 12 << 20;
+constexpr int64_t kPackedAtOnce = 16;
 // With fewer tiles per thread the threads share the tiles and split the positions, so that each reads its part of the
 // packed weights only.
 constexpr int64_t kFewTiles = 48;
 
 int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+int64_t packed_bytes(int64_t in, int64_t out) {
+  return static_cast<int64_t>(winograd_packed_size(in, out) * sizeof(float));
+}
 
 // Positions lie an odd number of cache lines apart, or all of a tile's 36 would compete for the same lines.
 int64_t position_stride(int64_t values) { return round_up(values, 32) + 16; }
@@ -46,6 +57,12 @@ int64_t tiles_at_once(int64_t bytes, int64_t channels, int64_t tiles, int64_t th
   const int64_t fitting = std::max<int64_t>(bytes / (kPositions * static_cast<int64_t>(sizeof(float)) * channels), 6);
   const int64_t chunks = round_up((tiles + fitting - 1) / fitting, threads);
   return std::max<int64_t>((tiles + chunks - 1) / chunks, 1);
+}
+
+// The same for tiles that all threads share.
+int64_t shared_at_once(int64_t in, int64_t out, int64_t tiles) {
+  return tiles_at_once(std::clamp(packed_bytes(in, out), kLeastShared, kMostShared), in + winograd_padded(out), tiles,
+                       1);
 }
 
 // Tiles of the calling thread when `tiles` are divided among all of the parallel region.
@@ -91,19 +108,23 @@ struct Forward {
     }
   }
 
-  void few_tiles() const {
+  // The threads share the tiles for the transforms and the positions for the products.
+  void by_position() const {
     const int64_t tiles = from.tiles(), row = winograd_padded(to.channels);
-    const int64_t v_size = kPositions * in_rows(nullptr, tiles, from.channels).position_stride;
-    float* memory = scratch_floats(v_size + kPositions * in_rows(nullptr, tiles, row).position_stride);
-    const WinogradTiles v = in_rows(memory, tiles, from.channels), m = in_rows(memory + v_size, tiles, row);
+    const int64_t chunk = shared_at_once(from.channels, to.channels, tiles);
+    const int64_t v_size = kPositions * in_rows(nullptr, chunk, from.channels).position_stride;
+    float* memory = scratch_floats(v_size + kPositions * in_rows(nullptr, chunk, row).position_stride);
 #pragma omp parallel
-    {
-      const auto [first, end] = share(tiles);
-      winograd_input(from, x, first, end, from_tile(v, first));
+    for (int64_t begin = 0; begin < tiles; begin += chunk) {
+      const int64_t count = std::min(chunk, tiles - begin);
+      const WinogradTiles v = in_rows(memory, count, from.channels), m = in_rows(memory + v_size, count, row);
+      const auto [first, end] = share(count);
+      winograd_input(from, x, begin + first, begin + end, from_tile(v, first));
 #pragma omp barrier
 #pragma omp for schedule(dynamic)
-      for (int64_t p = 0; p < kPositions; ++p) products(p, tiles, v, m);
-      winograd_output(to, from_tile(m, first), first, end, epilogue, y);
+      for (int64_t p = 0; p < kPositions; ++p) products(p, count, v, m);
+      winograd_output(to, from_tile(m, first), begin + first, begin + end, epilogue, y);
+#pragma omp barrier
     }
   }
 };
@@ -119,39 +140,32 @@ size_t winograd_packed_size(int64_t in, int64_t out) {
   return static_cast<size_t>(kPositions * packed_stride(in, out));
 }
 
-void winograd_gather(const WinogradWeights& w, int64_t in, int64_t out, int64_t panel, float* to) {
-  const int64_t width = winograd_panel(), first = panel * width, count = std::min(width, out - first);
-  if (count < width) std::fill_n(to, 9 * in * width, 0.0f);
-  for (int64_t i = 0; i < in; ++i) {
-    for (int64_t o = 0; o < count; ++o) {
-      const float* from = w.data + (first + o) * w.out_stride + i * w.in_stride;
-      for (int64_t t = 0; t < 9; ++t) to[(t * in + i) * width + o] = from[(w.turned ? 8 - t : t) * w.tap_stride];
-    }
-  }
-}
-
+// A few input channels at a time, whose taps stay in the first-level cache.
 void winograd_pack(const WinogradWeights& weights, int64_t in, int64_t out, float* packed) {
-  const int64_t width = winograd_panel(), panels = winograd_padded(out) / width, size = 9 * in * width;
+  const int64_t width = winograd_panel(), panels = winograd_padded(out) / width, size = 9 * kPackedAtOnce * width;
   float* memory = scratch_floats(size * omp_get_max_threads());
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < panels; ++panel) {
     float* taps = memory + size * omp_get_thread_num();
-    winograd_gather(weights, in, out, panel, taps);
-    winograd_pack_panel(taps, in, packed + panel * in * width, packed_stride(in, out));
+    for (int64_t first = 0; first < in; first += kPackedAtOnce) {
+      const int64_t end = std::min(in, first + kPackedAtOnce);
+      winograd_gather(weights, first, end, out, panel, taps);
+      winograd_pack_panel(taps, end - first, packed + (panel * in + first) * width, packed_stride(in, out));
+    }
   }
 }
 
 void winograd_forward(const WinogradShape& s, const float* x, const float* packed, const WinogradEpilogue& epilogue,
                       float* y) {
   const Forward run{{s.frames, s.height, s.width, s.in}, {s.frames, s.height, s.width, s.out}, x, packed, epilogue, y};
-  if (run.from.tiles() < kFewTiles * omp_get_max_threads()) return run.few_tiles();
-  run.many_tiles();
+  const bool few = run.from.tiles() < kFewTiles * omp_get_max_threads();
+  few || packed_bytes(s.in, s.out) > kKeptWeights ? run.by_position() : run.many_tiles();
 }
 
 void winograd_weight_gradient(const WinogradShape& s, const float* x, const float* g, float* weight) {
   const WinogradFrames from{s.frames, s.height, s.width, s.in}, to{s.frames, s.height, s.width, s.out};
   const int64_t tiles = from.tiles(), row = winograd_padded(s.out), lanes = winograd_lanes(), panel = winograd_panel();
-  const int64_t chunk = tiles_at_once(kGradientBytes, s.in + row, tiles, 1), sum_stride = position_stride(s.in * row);
+  const int64_t chunk = shared_at_once(s.in, s.out, tiles), sum_stride = position_stride(s.in * row);
   const int64_t v_size = kPositions * in_panels(nullptr, chunk, s.in, lanes).position_stride;
   const int64_t g_size = kPositions * in_panels(nullptr, chunk, s.out, panel).position_stride;
   float* memory = scratch_floats(v_size + g_size + kPositions * sum_stride);

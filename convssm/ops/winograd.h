@@ -14,14 +14,6 @@ struct WinogradShape {
   int64_t frames, height, width, in, out;
 };
 
-// Where the weight of output channel o, input channel i and tap t = 3 row + column lies.
-struct WinogradWeights {
-  const float* data;
-  int64_t out_stride, in_stride, tap_stride;
-  bool turned = false;  // tap t is found at 8 - t: with the strides of out and in exchanged, the weights for the
-                        // gradient of the input
-};
-
 // Whether the kernels of this machine take these channel counts.
 bool winograd_takes(int64_t in, int64_t out);
 
@@ -30,9 +22,6 @@ size_t winograd_packed_size(int64_t in, int64_t out);
 
 // packed: 64-byte aligned.
 void winograd_pack(const WinogradWeights& weights, int64_t in, int64_t out, float* packed);
-
-// The weights of one panel of output channels as [9][in][panel width], zero beyond `out`.
-void winograd_gather(const WinogradWeights& weights, int64_t in, int64_t out, int64_t panel, float* to);
 
 // y = activation(conv(x) + bias + add); y may be `add`.
 void winograd_forward(const WinogradShape& shape, const float* x, const float* packed, const WinogradEpilogue& epilogue,

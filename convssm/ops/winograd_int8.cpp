@@ -37,7 +37,7 @@ WinogradInt8Weights winograd_int8_pack(const WinogradWeights& weights, int64_t i
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < row / width; ++panel) {
     float* taps = memory + size * omp_get_thread_num();
-    winograd_gather(weights, in, out, panel, taps);
+    winograd_gather(weights, 0, in, out, panel, taps);
     for (int64_t i = 0; i < size; ++i) taps[i] *= steps[static_cast<size_t>(i / width % in)];
     winograd_int8_pack_panel(taps, in, to.weights.data() + panel * in * width, in * row,
                              to.scales.data() + panel * width, row);

@@ -62,6 +62,47 @@ void Output(const WinogradFrames& f, const WinogradTiles& m, int64_t first, int6
                   [&](auto activation) HWY_ATTR { output<BalancedPoints, activation.value>(f, m, first, end, e, y); });
 }
 
+// Four rows of four floats, `from_stride` apart, become four columns.
+HWY_INLINE void transpose(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < 16; ++i) to[i % 4 * to_stride + i / 4] = from[i / 4 * from_stride + i % 4];
+#else
+  const hn::CappedTag<float, 4> d;
+  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + from_stride);
+  const auto r2 = hn::LoadU(d, from + 2 * from_stride), r3 = hn::LoadU(d, from + 3 * from_stride);
+  const auto a = hn::InterleaveLower(d, r0, r1), b = hn::InterleaveLower(d, r2, r3);
+  const auto e = hn::InterleaveUpper(d, r0, r1), f = hn::InterleaveUpper(d, r2, r3);
+  hn::StoreU(hn::ConcatLowerLower(d, b, a), d, to);
+  hn::StoreU(hn::ConcatUpperUpper(d, b, a), d, to + to_stride);
+  hn::StoreU(hn::ConcatLowerLower(d, f, e), d, to + 2 * to_stride);
+  hn::StoreU(hn::ConcatUpperUpper(d, f, e), d, to + 3 * to_stride);
+#endif
+}
+
+// Taps that lie together, four output channels at a time: two squares of taps and the ninth. Input channels inside, so
+// that weights [out][in][9] are read from front to back.
+void Gather(const WinogradWeights& w, int64_t first, int64_t end, int64_t out, int64_t panel, float* to) {
+  const int64_t width = 2 * lanes(), count = std::min(width, out - panel * width), tap = (end - first) * width;
+  if (count < width) std::fill_n(to, 9 * tap, 0.0f);
+  float* last = to + (w.turned ? 0 : 8 * tap);  // where the ninth goes
+  const int64_t step = w.turned ? -tap : tap;
+  for (int64_t o = 0; o < count; o += 4) {
+    for (int64_t i = first; i < end; ++i) {
+      const float* from = w.data + (panel * width + o) * w.out_stride + i * w.in_stride;
+      float* at = (w.turned ? to + 8 * tap : to) + (i - first) * width + o;
+      if (w.tap_stride == 1) {
+        transpose(from, w.out_stride, at, step);
+        transpose(from + 4, w.out_stride, at + 4 * step, step);
+        for (int64_t k = 0; k < 4; ++k) last[(i - first) * width + o + k] = from[k * w.out_stride + 8];
+      } else {
+        for (int64_t k = 0; k < 4; ++k) {
+          for (int64_t t = 0; t < 9; ++t) at[t * step + k] = from[k * w.out_stride + t * w.tap_stride];
+        }
+      }
+    }
+  }
+}
+
 // G w G^T of a panel. Vectors run over (input channel, output channel), which lie together in each of the 9 taps and in
 // each of the 36 positions; 9 loads, 36 stores.
 void PackPanel(const float* taps, int64_t in, float* packed, int64_t stride) {
@@ -220,15 +261,17 @@ void Unpack(const float* sums, int64_t position_stride, int64_t first, int64_t e
             float* weight) {
   const Tag d;
   const int64_t width = 2 * lanes(), row = (out + width - 1) / width * width;
-  HWY_ALIGN float taps[9 * HWY_MAX_BYTES / sizeof(float)];
+  HWY_ALIGN float taps[9 * HWY_MAX_BYTES / sizeof(float)] = {};
   for (int64_t o = 0; o < out; o += lanes()) {
     for (int64_t i = first; i < end; ++i) {
       transform<WeightGradientTransform<BalancedPoints>>(
           [&](int r, int k) HWY_ATTR { return hn::LoadU(d, sums + (r * 6 + k) * position_stride + i * row + o); },
           [&](int r, int k, Vec v) HWY_ATTR { hn::Store(v, d, taps + (r * 3 + k) * lanes()); });
-      for (int64_t lane = 0; lane < lanes(); ++lane) {
+      for (int64_t lane = 0; lane < lanes(); lane += 4) {
         float* to = weight + ((o + lane) * in + i) * 9;
-        for (int64_t tap = 0; tap < 9; ++tap) to[tap] = taps[tap * lanes() + lane];
+        transpose(taps + lane, lanes(), to, in * 9);
+        transpose(taps + 4 * lanes() + lane, lanes(), to + 4, in * 9);
+        for (int64_t k = 0; k < 4; ++k) to[k * in * 9 + 8] = taps[8 * lanes() + lane + k];
       }
     }
   }
@@ -244,6 +287,7 @@ HWY_AFTER_NAMESPACE();
 namespace convssm::ops {
 
 HWY_EXPORT(LaneCount);
+HWY_EXPORT(Gather);
 HWY_EXPORT(PackPanel);
 HWY_EXPORT(Input);
 HWY_EXPORT(Products);
@@ -255,6 +299,9 @@ HWY_EXPORT(Unpack);
 int64_t winograd_lanes() { return HWY_DYNAMIC_DISPATCH(LaneCount)(); }
 int64_t winograd_panel() { return 2 * winograd_lanes(); }
 
+void winograd_gather(const WinogradWeights& w, int64_t first, int64_t end, int64_t out, int64_t panel, float* to) {
+  HWY_DYNAMIC_DISPATCH(Gather)(w, first, end, out, panel, to);
+}
 void winograd_pack_panel(const float* taps, int64_t in, float* packed, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(PackPanel)(taps, in, packed, stride);
 }

@@ -34,6 +34,14 @@ struct WinogradEpilogue {  // y = activation(conv + bias + add)
   Activation activation = Activation::identity;
 };
 
+// Where the weight of output channel o, input channel i and tap t = 3 row + column lies.
+struct WinogradWeights {
+  const float* data;
+  int64_t out_stride, in_stride, tap_stride;
+  bool turned = false;  // tap t is found at 8 - t: with the strides of out and in exchanged, the weights for the
+                        // gradient of the input
+};
+
 // Channels that the kernels take at once: both channel counts must be multiples of it.
 int64_t winograd_lanes();
 // Output channels in a panel of packed weights and of transformed gradients.
@@ -42,6 +50,9 @@ int64_t winograd_panel();
 inline int64_t winograd_padded(int64_t channels) {
   return (channels + winograd_panel() - 1) / winograd_panel() * winograd_panel();
 }
+
+// Input channels first..end of one panel of output channels, as [9][end - first][panel width], zero beyond `out`.
+void winograd_gather(const WinogradWeights& weights, int64_t first, int64_t end, int64_t out, int64_t panel, float* to);
 
 // Weights of one panel of output channels, [9][in][panel width], to packed [36][in][panel width], positions `stride`
 // apart.

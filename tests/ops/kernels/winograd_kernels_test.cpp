@@ -21,15 +21,36 @@ struct Frames {
 std::vector<float> packed(const WinogradShape& s, const std::vector<float>& weight) {
   const int64_t width = winograd_panel(), stride = s.in * winograd_padded(s.out);
   auto all = unwritten<float>(kPositions * stride);
-  for (int64_t first = 0; first < s.out; first += width) {
-    auto taps = filled(9 * s.in * width, 0.0f);
-    for (int64_t i = 0; i < 9 * s.in * width; ++i) {
-      const int64_t o = first + i % width, in = i / width % s.in, tap = i / width / s.in;
-      if (o < s.out) taps[i] = weight[(o * s.in + in) * 9 + tap];
-    }
-    winograd_pack_panel(taps.data(), s.in, all.data() + first * s.in, stride);
+  for (int64_t panel = 0; panel * width < s.out; ++panel) {
+    auto taps = unwritten<float>(9 * s.in * width);
+    winograd_gather({weight.data(), 9 * s.in, 9, 1}, 0, s.in, s.out, panel, taps.data());
+    winograd_pack_panel(taps.data(), s.in, all.data() + panel * width * s.in, stride);
   }
   return all;
+}
+
+// In every layout of the weights, turned and not, and by parts of the input channels.
+TEST(WinogradKernels, Gather) {
+  for_winograd_shapes([](const WinogradShape& s) {
+    const ConvData data(s);
+    const int64_t width = winograd_panel(), part = s.in / 4, count = s.in - part;
+    std::vector<float> taps_last(data.weight.size());
+    for (int64_t i = 0; i < s.out * s.in * 9; ++i) taps_last[i % 9 * s.out * s.in + i / 9] = data.weight[i];
+    for (const bool turned : {false, true}) {
+      for (const WinogradWeights& w : {WinogradWeights{data.weight.data(), 9 * s.in, 9, 1, turned},
+                                       WinogradWeights{taps_last.data(), s.in, 1, s.out * s.in, turned}}) {
+        for (int64_t panel = 0; panel * width < s.out; ++panel) {
+          auto found = unwritten<float>(9 * count * width);
+          winograd_gather(w, part, s.in, s.out, panel, found.data());
+          for (int64_t at = 0; at < 9 * count * width; ++at) {
+            const int64_t o = panel * width + at % width, i = part + at / width % count, tap = at / width / count;
+            const float expected = o < s.out ? data.weight[(o * s.in + i) * 9 + (turned ? 8 - tap : tap)] : 0;
+            ASSERT_EQ(found[at], expected);
+          }
+        }
+      }
+    }
+  });
 }
 
 // The tiles in two calls, as threads share them.
