@@ -123,8 +123,8 @@ void bench_length(const Subject& convs5, const Subject& transformer, int64_t len
 }
 
 // What a frame takes but for the tokenizer, which the peer has not: both are measured in each round.
-Row codes_of_a_frame(models::FrameEngine& engine, models::Tokenizer& tokenizer, const at::Tensor& codes,
-                     PythonPeer* peer, int rounds) {
+Row codes_of_a_frame(const char* name, models::FrameEngine& engine, models::Tokenizer& tokenizer,
+                     const at::Tensor& codes, PythonPeer* peer, int rounds) {
   std::vector<double> ours, theirs, ratios;
   for (int round = -1; round < rounds; ++round) {  // the first warms up
     const double frame = milliseconds([&] { engine.next({}); });
@@ -133,8 +133,7 @@ Row codes_of_a_frame(models::FrameEngine& engine, models::Tokenizer& tokenizer, 
     if (round < 0) continue;
     ours.push_back(frame - decoding), theirs.push_back(other), ratios.push_back(other / (frame - decoding));
   }
-  Row row = single("codes.teco.generate", quantile(ours, 0.5), "ms",
-                   peer ? peer->version() : "python3-torch is not installed");
+  Row row = single(name, quantile(ours, 0.5), "ms", peer ? peer->version() : "python3-torch is not installed");
   if (peer != nullptr) {
     row.reference = quantile(theirs, 0.5), row.ratio = quantile(ratios, 0.5);
     row.spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2;
@@ -147,7 +146,7 @@ Row codes_of_a_frame(models::FrameEngine& engine, models::Tokenizer& tokenizer, 
 void bench_codes(const Settings& settings, const Report& report) {
   log_info("codes: TECO-ConvS5 of the DMLab size");
   const Subject subject(kConvS5);
-  const Clip clip(4);
+  const Clip clip(32);
   subject.model->train();
   train::Optimizer optimizer(subject.model->players().at(0), {});
   const auto peer = start_peer(subject, clip, optimizer);
@@ -169,15 +168,17 @@ void bench_codes(const Settings& settings, const Report& report) {
   subject.model->eval();
   optimizer.clear_gradients();
   models::Forecaster& forecaster = *subject.model->as_forecaster();
-  const auto engine = forecaster.compile({.batch = 1});
+  const auto engine = forecaster.compile({.batch = 1}), bytes = forecaster.compile({.batch = 1, .int8 = true});
   engine->start(clip.clips(), {1});
+  bytes->start(clip.clips(), {1});
   models::Tokenizer& tokenizer = *subject.model->as_tokenizer();
   const at::Tensor codes = clip.codes.slice(1, 0, 1);
   report(per_second(compare(
                         "codes.teco.frame", "the tokenizer's part of it", settings.rounds, [&] { engine->next({}); },
                         [&] { tokenizer.decode(codes); }),
                     1, "frames/s"));
-  report(codes_of_a_frame(*engine, tokenizer, codes, peer.get(), settings.rounds));
+  report(codes_of_a_frame("codes.teco.generate", *engine, tokenizer, codes, peer.get(), settings.rounds));
+  report(codes_of_a_frame("codes.teco.generate.int8", *bytes, tokenizer, codes, peer.get(), settings.rounds));
   const Subject transformer(kTransformer);
   transformer.model->eval();
   for (const int64_t length : {100, 300, 900}) {

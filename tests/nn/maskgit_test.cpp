@@ -6,6 +6,7 @@
 
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
+#include "convssm/nn/watched_plan.h"
 #include "tests/support.h"
 
 namespace convssm::nn {
@@ -36,6 +37,37 @@ TEST(MaskGit, GivesTheLogitsOfTheOracle) {
     const at::Tensor logits = maskgit(read("maskgit.tokens"), read("maskgit.cond").to(at::kDouble));
     EXPECT_LT(distance(logits, read("maskgit.logits")), 1e-12);
   }
+}
+
+TEST(MaskGit, APlanInBytesIsNearTheOneInFloat32) {
+  MaskGit maskgit(MaskGitOptions{.codes = 32,
+                                 .cond = 16,
+                                 .height = 4,
+                                 .width = 4,
+                                 .vocabulary = 16,
+                                 .features = 32,
+                                 .layers = 2,
+                                 .heads = 2,
+                                 .mlp = 64},
+                  Stream(1));
+  const at::NoGradGuard no_grad;
+  maskgit->eval();
+  for (auto& item : maskgit->named_parameters()) {
+    if (item.key() == "tokens") item.value().mul_(50);  // what is drawn for training leaves nothing to round
+  }
+  WatchedPlan plan(2, true, [&](FramePlan& p) { maskgit->plan(p, 5); });
+  plan->doors().at("tokens").copy_(tokens_of_test({2, 16}, 33));
+  plan->doors().at("places").copy_(at::arange(10).view({2, 5}));
+  plan->doors().at("known").copy_(randn({2, 32, 4, 4}, 3));
+  plan->run();
+  const at::Tensor exact = plan->doors().at("logits").clone();
+  EXPECT_TRUE(plan.watching());
+  plan.settle();
+  EXPECT_FALSE(plan.watching());
+  plan->run();  // the doors have their values still
+  const at::Tensor found = plan->doors().at("logits");
+  EXPECT_LT(distance(found, exact), 0.05 * exact.abs().max().item<double>());
+  EXPECT_FALSE(found.equal(exact)) << "not in bytes";
 }
 
 TEST(MaskGit, GradientsMatchFiniteDifferences) {

@@ -1,5 +1,5 @@
-// The pixel predictor run by a plan, whose doors are the tensors of its state. For 8-bit integers a plan in float32 goes first and watches what the convolutions see: on the
-// context, then on a few forecasts of its own; the plan in integers takes over from its states.
+// The pixel predictor run by a plan, whose doors are the tensors of its state. For 8-bit integers a plan in float32 goes
+// first and watches what the convolutions see: on the context, then on a few forecasts of its own.
 #include "convssm/models/pixel/plan_engine.h"
 
 #include <ATen/ATen.h>
@@ -7,7 +7,7 @@
 #include "convssm/models/core_plan.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/waiting_state.h"
-#include "convssm/nn/frame_plan.h"
+#include "convssm/nn/watched_plan.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models::pixel {
@@ -16,17 +16,10 @@ namespace {
 constexpr int64_t kWatchedForecasts = 16;
 constexpr const char* kFrame = "frame";
 
-std::unique_ptr<nn::FramePlan> make_plan(PixelPredictorImpl& model, const nn::FramePlanOptions& options) {
-  auto plan = std::make_unique<nn::FramePlan>(options);
-  model.plan(*plan);
-  plan->finish();
-  return plan;
-}
-
 class PlanEngine : public FrameEngine {
  public:
   PlanEngine(PixelPredictorImpl& model, const EngineOptions& o)
-      : model_(model), watching_(o.int8), plan_(make_plan(model, {.batch = o.batch, .observe = o.int8})) {}
+      : model_(model), plan_(o.batch, o.int8, [&model](nn::FramePlan& plan) { model.plan(plan); }) {}
 
   bool empty() const override { return empty_; }
 
@@ -36,7 +29,7 @@ class PlanEngine : public FrameEngine {
     const data::ClipTiming& timing = context.timing;
     refuse_times({timing.dt, timing.resets, timing.step_rescale});
     take_in(context);
-    if (!watching_) return;
+    if (!plan_.watching()) return;
     calibrate();
     take_in(context);  // by the plan that goes on from it, as at any later start
   }
@@ -52,7 +45,7 @@ class PlanEngine : public FrameEngine {
     }
     replace(frame);
     forecast_waits_ = forecast_waits(state);
-    if (watching_) calibrate();
+    if (plan_.watching()) calibrate();
   }
 
   State save() const override {
@@ -97,7 +90,7 @@ class PlanEngine : public FrameEngine {
   // The waiting frame goes in.
   void run_states(const at::Tensor& action) {
     set_action(*plan_, model_.action_input(), action);
-    if (watching_) {
+    if (plan_.watching()) {
       plan_->run();  // with the decoder, whose convolutions are watched too
     } else {
       plan_->run_states();
@@ -120,14 +113,13 @@ class PlanEngine : public FrameEngine {
   void calibrate() {
     const State here = save();
     for (int64_t k = 0; k < kWatchedForecasts; ++k) next({});
-    plan_ = make_plan(model_, {.batch = plan_->batch(), .ranges = plan_->ranges()});
-    watching_ = false;
+    plan_.settle();
     load(here);
   }
 
   PixelPredictorImpl& model_;
-  bool watching_, empty_ = true, forecast_waits_ = false;
-  std::unique_ptr<nn::FramePlan> plan_;
+  bool empty_ = true, forecast_waits_ = false;
+  nn::WatchedPlan plan_;
 };
 
 }  // namespace

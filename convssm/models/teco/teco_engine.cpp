@@ -11,65 +11,72 @@ namespace convssm::models {
 
 class TecoEngine : public CorePlanEngine {
  public:
-  TecoEngine(Teco& model, int64_t batch)
-      : CorePlanEngine(model, batch), model_(model), prior_({.batch = batch}), decode_({.batch = batch}) {
-    const int64_t E = model.options_.features, h = model.height_, w = model.width_, n = h * w;
-    const nn::Buffer y = model.dynamics_.plan(core_, core_.state("latent", E, h, w));
-    core_.copy(y, core_.state("deter", y.channels, h, w));
-    core_.finish();
-    const DraftOptions& draft = model.options_.draft;
-    const int64_t chunks = std::min({draft.draft, draft.revise, n});
-    places_ = (n + chunks - 1) / chunks;
-    model.prior_->plan(prior_, places_);
-    prior_.finish();
-    const nn::Buffer deter = decode_.state("deter", y.channels, h, w), latent = decode_.state("latent", E, h, w);
-    const nn::Buffer logits = model.decoder_->plan(decode_, deter, latent);
-    decode_.copy(logits, decode_.state("logits", logits.channels, logits.height, logits.width));
-    decode_.finish();
-  }
+  TecoEngine(Teco& model, const EngineOptions& options)
+      : CorePlanEngine(model, options),
+        model_(model),
+        places_(places_of(model)),
+        core_(add_plan([&model](nn::FramePlan& plan) {
+          const nn::Buffer x = plan.state("latent", model.options_.features, model.height_, model.width_);
+          const nn::Buffer y = model.dynamics_.plan(plan, x);
+          plan.copy(y, plan.state("deter", y.channels, y.height, y.width));
+        })),
+        prior_(add_plan([&model, count = places_](nn::FramePlan& plan) { model.prior_->plan(plan, count); })),
+        decode_(add_plan([&model](nn::FramePlan& plan) {
+          const nn::Buffer deter = plan.state("deter", model.dynamics_.out_channels(), model.height_, model.width_);
+          const nn::Buffer latent = plan.state("latent", model.options_.features, model.height_, model.width_);
+          const nn::Buffer logits = model.decoder_->plan(plan, deter, latent);
+          plan.copy(logits, plan.state("logits", logits.channels, logits.height, logits.width));
+        })) {}
 
   at::Tensor next(const at::Tensor& action) override {
     const at::NoGradGuard no_grad;
-    core_.doors().at("latent").copy_(model_.waiting_input(state_, action));
+    core_->doors().at("latent").copy_(model_.waiting_input(state_, action));
     run_core(model_.dynamics_.actions(), action);
-    const at::Tensor deter = core_.doors().at("deter");
+    const at::Tensor deter = core_->doors().at("deter");
     at::Tensor random = state_.get("random");
     const int64_t n = model_.height_ * model_.width_;
-    prior_.doors().at("known").copy_(model_.prior_->condition(deter));
+    prior_->doors().at("known").copy_(model_.prior_->condition(deter));
     const at::Tensor tokens =
         draft_and_revise(random, n, model_.prior_->hidden_token(), model_.options_.draft,
                          [&](const at::Tensor& shown, const at::Tensor& places) { return logits_at(shown, places); });
     const at::Tensor latent = model_.latent_of(tokens.view({-1, model_.height_, model_.width_}));
-    decode_.doors().at("deter").copy_(deter);
-    decode_.doors().at("latent").copy_(latent);
-    decode_.run();
-    const at::Tensor codes = decode_.doors().at("logits").argmax(1), before = state_.get("codes");
+    decode_->doors().at("deter").copy_(deter);
+    decode_->doors().at("latent").copy_(latent);
+    decode_->run();
+    const at::Tensor codes = decode_->doors().at("logits").argmax(1), before = state_.get("codes");
     state_ = model_.after(core_state(state_), latent, codes, true, random, {});
     state_.set("codes_before", before);
     return model_.codes_.frames_of(codes);
   }
 
  private:
+  // Of the longest chunk.
+  static int64_t places_of(const Teco& model) {
+    const int64_t n = model.height_ * model.width_;
+    const int64_t chunks = std::min({model.options_.draft.draft, model.options_.draft.revise, n});
+    return (n + chunks - 1) / chunks;
+  }
+
   // Chunks may be a token shorter than the plan's: its last place is then asked for twice.
   at::Tensor logits_at(const at::Tensor& tokens, const at::Tensor& places) {
-    prior_.doors().at("tokens").copy_(tokens);
-    const at::Tensor door = prior_.doors().at("places");
+    prior_->doors().at("tokens").copy_(tokens);
+    const at::Tensor door = prior_->doors().at("places");
     const int64_t count = places.size(1);
     door.slice(1, 0, count).copy_(places);
     if (count < places_) door.slice(1, count).copy_(places.slice(1, count - 1).expand({-1, places_ - count}));
-    prior_.run();
-    return prior_.doors().at("logits").squeeze(2).transpose(1, 2).slice(1, 0, count);
+    prior_->run();
+    return prior_->doors().at("logits").squeeze(2).transpose(1, 2).slice(1, 0, count);
   }
 
   Teco& model_;
-  nn::FramePlan prior_, decode_;
-  int64_t places_ = 0;
+  int64_t places_;
+  nn::WatchedPlan &core_, &prior_, &decode_;
 };
 
 std::unique_ptr<FrameEngine> Teco::compile(const EngineOptions& options) {
-  if (!compiles() || options.int8) return nullptr;
+  if (!compiles()) return nullptr;
   const at::NoGradGuard no_grad;
-  return std::make_unique<TecoEngine>(*this, options.batch);
+  return std::make_unique<TecoEngine>(*this, options);
 }
 
 }  // namespace convssm::models
