@@ -28,8 +28,8 @@ set(convssm_headers
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
-    models/codes/code_predictor.h models/codes/masking.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
-    models/pixel/pixel_predictor.h models/registry.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
+    models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
+    models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h

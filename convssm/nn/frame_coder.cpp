@@ -64,15 +64,13 @@ at::Tensor double_size(const at::Tensor& x) { return at::upsample_nearest2d(x, {
 
 }  // namespace
 
-CoderOptions CoderOptions::from_json(const char* owner, const nlohmann::json& json) {
-  CoderOptions o;
+void CoderOptions::read_from(const char* owner, const nlohmann::json& json) {
   OptionReader read(owner, json);
-  read("depths", o.depths);
-  read("blocks", o.blocks);
-  read("groups", o.groups);
+  read("depths", depths);
+  read("blocks", blocks);
+  read("groups", groups);
   read.finish();
-  check(owner, o);
-  return o;
+  check(owner, *this);
 }
 
 EncoderImpl::EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream) {

@@ -23,7 +23,7 @@ struct CoderOptions {
   int64_t groups = 32;                           // of the group norms; fewer where it does not divide the channels
 
   // From {"depths": [64, 128], "blocks": 1, "groups": 32}; `owner` is named in errors. Unknown keys are errors.
-  static CoderOptions from_json(const char* owner, const nlohmann::json& json);
+  void read_from(const char* owner, const nlohmann::json& json);       // what is not there stays as it is
   int64_t scale() const { return int64_t{1} << (depths.size() - 1); }  // frame size / latent size
 };
 

@@ -121,7 +121,8 @@ TEST(FrameCoder, PlansAreTheSame) {
 
 TEST(FrameCoder, Options) {
   using nlohmann::json;
-  const CoderOptions o = CoderOptions::from_json("encoder", {{"depths", {8, 16}}, {"blocks", 3}, {"groups", 4}});
+  CoderOptions o;
+  o.read_from("encoder", {{"depths", {8, 16}}, {"blocks", 3}, {"groups", 4}});
   EXPECT_EQ(o.depths, (std::vector<int64_t>{8, 16}));
   EXPECT_EQ(o.blocks, 3);
   EXPECT_EQ(o.groups, 4);

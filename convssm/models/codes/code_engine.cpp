@@ -38,7 +38,7 @@ class CodeEngine : public CorePlanEngine {
     run_core(model_.dynamics_.actions(), action);
     at::Tensor random = state_.get("random");
     const at::Tensor drawn = draw_codes(random, core_->doors().at("logits"), model_.options_.sampling);
-    state_ = model_.after(core_state(state_), drawn, true, random, {});
+    state_ = model_.after_draw(core_state(state_), {drawn, {}}, codes, random, 1);
     return model_.codes_.frames_of(drawn);
   }
 

@@ -8,33 +8,15 @@
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
-namespace {
-
-constexpr int64_t kContextFrames = 16;  // that run through the core at once
-constexpr const char *kCodes = "codes", *kRandom = "random";
-
-}  // namespace
-
-CodePredictor::CodePredictor(const CodeOptions& options) : options_(options) {
+CodePredictor::CodePredictor(const CodeOptions& options)
+    : CodeModel(options, Stream(options.seed, "code predictor")), options_(options) {
   const Stream stream(options.seed, "code predictor");
-  const TokenizerPart tokenizer = make_tokenizer(options.codes.tokenizer);
-  if (tokenizer) register_frozen("tokenizer", tokenizer.module);
-  codes_ = CodeInput(*this, options.codes, tokenizer, stream);
   const data::CodeFormat grid = codes_.format();
-  const int64_t scale = options.encoder.scale();
-  ops::require("model", grid.height % scale == 0 && grid.width % scale == 0,
-               "the {} depths of the encoder halve frames of codes to a whole number of pixels, got {} x {} codes",
-               options.encoder.depths.size(), grid.height, grid.width);
+  const cores::FrameShape latent = latent_shape(grid, options.encoder);
   encoder_ = register_module("encoder", nn::Encoder(codes_.features(), options.encoder, stream.split("encoder")));
-  dynamics_ = Dynamics(*this, options.core, options.actions,
-                       {options.encoder.depths.back(), grid.height / scale, grid.width / scale}, stream);
+  dynamics_ = Dynamics(*this, options.core, options.actions, latent, stream);
   decoder_ = register_module(
       "decoder", nn::Decoder(dynamics_.out_channels(), grid.count, options.decoder, stream.split("decoder")));
-}
-
-void CodePredictor::check_data(const data::DataFormat& data) const {
-  codes_.check_data(data);
-  dynamics_.actions().check_data(data.actions);
 }
 
 std::string CodePredictor::obstacle_to_chunks() const {
@@ -89,17 +71,14 @@ State CodePredictor::start(const Clips& context, const Seeds& seeds) {
   const int64_t B = context.batch(), known = context.frames() - 1;
   const at::Tensor codes = codes_.codes_of("start", context);
   State inner;
-  for (int64_t k = 0; k < known; k += kContextFrames) {
-    const int64_t end = std::min(k + kContextFrames, known);
+  for (int64_t k = 0; k < known; k += kFramesAtOnce) {
+    const int64_t end = std::min(k + kFramesAtOnce, known);
     inner = dynamics_
                 .run(features_of(time_first(codes.slice(1, k, end))), B, slice_actions(context.actions, k + 1, end + 1),
                      inner, slice_timing(context.timing, k, end))
                 .state;
   }
-  const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
-  const data::ClipTiming& timing = context.timing;
-  return after(inner, last(codes), false, first_position(seeds, B).to(codes.device()),
-               {last(timing.dt), last(timing.resets), timing.step_rescale});
+  return after(inner, last_frame(codes), false, first_position(seeds, B).to(codes.device()), last_time(context.timing));
 }
 
 at::Tensor CodePredictor::waiting_codes(const State& state) const {
@@ -110,17 +89,6 @@ at::Tensor CodePredictor::waiting_codes(const State& state) const {
 }
 
 int64_t CodePredictor::clips_in(const State& state) const { return waiting_codes(state).size(0); }
-
-at::Tensor CodePredictor::waiting_features(const State& state, const at::Tensor& action) {
-  return hidden(state, features_of(waiting_codes(state)), action);
-}
-
-at::Tensor CodePredictor::hidden(const State& state, const at::Tensor& features, const at::Tensor& action) const {
-  const MaskingOptions& masking = options_.masking;
-  if (!masking.causal() || (!forecast_waits(state) && !masking.like_reference)) return features;
-  const at::Tensor blind = masked_rows(action, features.size(0), features.options());
-  return features.masked_fill(blind.logical_not().view({-1, 1, 1, 1}), masking.value);
-}
 
 State CodePredictor::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
   at::NoGradGuard no_grad;
@@ -133,43 +101,13 @@ State CodePredictor::observe(const State& state, const at::Tensor& frame, const 
   return after(inner, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
 }
 
-Forecast CodePredictor::next(const State& state, const at::Tensor& action) {
-  at::NoGradGuard no_grad;
-  const ssm::Timing timing = waiting_timing(state, clips_in(state));
-  auto out = dynamics_.step(waiting_features(state, action), action, core_state(state), timing);
-  at::Tensor random = state.get(kRandom);
-  const at::Tensor codes = draw_codes(random, decoder_(out.y), options_.sampling);
-  return {codes_.frames_of(codes), after(out.state, codes, true, random, {{}, {}, timing.step_rescale})};
+CodePredictor::Drawn CodePredictor::draw(at::Tensor& random, const at::Tensor& y) {
+  return {draw_codes(random, decoder_(y), options_.sampling), {}};
 }
 
-bool CodePredictor::open_loop(const at::Tensor& actions) const {
-  if (!options_.masking.causal() || !actions.defined()) return false;
-  return !masked_rows(actions, actions.size(0), actions.options()).any().item<bool>();
-}
-
-int64_t CodePredictor::frames_at_once(const State&, const at::Tensor& actions) const {
-  return open_loop(actions) ? kContextFrames : 1;
-}
-
-// Open loop: the first frame goes in as it waits, the others are hidden, so all of them are known before any is drawn.
-Forecast CodePredictor::next_frames(const State& state, const at::Tensor& actions, int64_t frames) {
-  if (!open_loop(actions) || frames < 2) return Forecaster::next_frames(state, actions, frames);
-  at::NoGradGuard no_grad;
-  const ssm::Timing timing = waiting_timing(state, clips_in(state));
-  if (timing.varies()) return Forecaster::next_frames(state, actions, frames);
-  const at::Tensor first = waiting_features(state, actions.select(1, 0));
-  const int64_t B = first.size(0);
-  const at::Tensor hidden = at::full_like(first, options_.masking.value).repeat({frames - 1, 1, 1, 1});
-  const at::Tensor features = at::cat({first, hidden}).contiguous(at::MemoryFormat::ChannelsLast);
-  auto out =
-      dynamics_.run(features, B, slice_actions(actions, 0, frames), core_state(state), {{}, {}, timing.step_rescale});
-  at::Tensor random = state.get(kRandom), codes;
-  std::vector<at::Tensor> drawn;
-  for (int64_t k = 0; k < frames; ++k) {
-    codes = draw_codes(random, decoder_(out.y[k]), options_.sampling);
-    drawn.push_back(codes_.frames_of(codes));
-  }
-  return {at::stack(drawn, 1), after(out.state, codes, true, random, {{}, {}, timing.step_rescale})};
+State CodePredictor::after_draw(const State& core, const Drawn& drawn, const at::Tensor&, const at::Tensor& random,
+                                double step_rescale) const {
+  return after(core, drawn.codes, true, random, {{}, {}, step_rescale});
 }
 
 std::string CodePredictor::description() const {

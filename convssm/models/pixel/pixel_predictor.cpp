@@ -22,19 +22,14 @@ int64_t padding(int64_t size, int64_t multiple) { return (multiple - size % mult
 
 }  // namespace
 
+PixelOptions::PixelOptions() { core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}}; }
+
 PixelOptions PixelOptions::from_json(const nlohmann::json& json) {
   PixelOptions o;
-  nlohmann::json encoder = nlohmann::json::object(), decoder = nlohmann::json::object();
   OptionReader read("model", json);
-  read("encoder", encoder);
-  read("decoder", decoder);
-  read("core", o.core);
-  o.actions.read_from(read);
+  o.read_from(read);
   read("loss_weight", o.loss_weight);
-  read("seed", o.seed);
   read.finish();
-  o.encoder = nn::CoderOptions::from_json("model.encoder", encoder);
-  o.decoder = nn::CoderOptions::from_json("model.decoder", decoder);
   return o;
 }
 
@@ -43,9 +38,6 @@ void check_pixel_options(const nlohmann::json& json) { check_core_options(PixelO
 PixelPredictorImpl::PixelPredictorImpl(const PixelOptions& options) : options_(options) {
   ops::require("model", options.channels > 0 && options.height > 0 && options.width > 0,
                "frames must not be empty, got {} channels of {} x {}", options.channels, options.height, options.width);
-  ops::require("model", options.encoder.depths.size() == options.decoder.depths.size(),
-               "encoder and decoder need as many depths as each other, got {} and {}", options.encoder.depths.size(),
-               options.decoder.depths.size());
   ops::require("model", options.loss_weight >= 0 && options.loss_weight <= 1, "loss_weight must be in [0,1], got {}",
                options.loss_weight);
 

@@ -11,17 +11,15 @@
 #include "convssm/models/dynamics.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/models/model.h"
-#include "convssm/nn/frame_coder.h"
+#include "convssm/models/sequence_options.h"
 
 namespace convssm::models {
 
-struct PixelOptions {
+struct PixelOptions : SequenceOptions {
   int64_t channels = 1, height = 64, width = 64;  // of the frames
-  nn::CoderOptions encoder, decoder;
-  nlohmann::json core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}};
-  ActionOptions actions;
-  double loss_weight = 0.5;  // w
-  uint64_t seed = 0;         // of the initial values
+  double loss_weight = 0.5;                       // w
+
+  PixelOptions();
 
   // From the `model` section of a config, without its `name`; the frames' size is not part of it.
   static PixelOptions from_json(const nlohmann::json& json);

@@ -28,34 +28,24 @@ void read_maskgit(const nlohmann::json& json, TecoOptions& o) {
 
 }  // namespace
 
+TecoOptions::TecoOptions() {
+  encoder = {{256, 512}, 2, 32}, decoder = {{256, 512}, 4, 32};
+  core = {{"name", "convs5"}, {"features", 512}, {"state_size", 1024}, {"blocks", 32}, {"layers", 8}};
+}
+
 TecoOptions TecoOptions::from_json(const nlohmann::json& json) {
   TecoOptions o;
-  nlohmann::json encoder = {{"depths", {256, 512}}, {"blocks", 2}}, decoder = {{"depths", {256, 512}}, {"blocks", 4}};
   nlohmann::json quantizer = {{"name", "cosine"}, {"size", 1024}, {"features", 32}}, maskgit = nlohmann::json::object();
   OptionReader read("model", json);
-  o.codes.read_from(read);
-  read("encoder", encoder);
-  read("decoder", decoder);
+  o.read_from(read);
   read("features", o.features);
   read("quantizer", quantizer);
-  read("core", o.core);
   read("maskgit", maskgit);
-  o.actions.read_from(read);
-  o.masking.read_from(read);
-  o.draft.sampling.read_from(read);
-  read("label_smoothing", o.label_smoothing);
-  read("seed", o.seed);
   read.finish();
-  o.encoder = nn::CoderOptions::from_json("model.encoder", encoder);
-  o.decoder = nn::CoderOptions::from_json("model.decoder", decoder);
   o.quantizer = nn::QuantizerOptions::from_json("model.quantizer", quantizer);
+  o.draft.sampling = o.sampling;
   read_maskgit(maskgit, o);
   ops::require("model", o.features > 0, "features must be positive, got {}", o.features);
-  ops::require("model", o.label_smoothing >= 0 && o.label_smoothing < 1, "label_smoothing must be in [0,1), got {}",
-               o.label_smoothing);
-  ops::require("model", o.encoder.depths.size() == o.decoder.depths.size(),
-               "encoder and decoder need as many depths as each other, got {} and {}", o.encoder.depths.size(),
-               o.decoder.depths.size());
   return o;
 }
 

@@ -10,17 +10,12 @@
 
 namespace convssm::models {
 
-Teco::Teco(const TecoOptions& options) : options_(options) {
+Teco::Teco(const TecoOptions& options) : CodeModel(options, Stream(options.seed, "teco")), options_(options) {
   const Stream stream(options.seed, "teco");
-  const TokenizerPart tokenizer = make_tokenizer(options.codes.tokenizer);
-  if (tokenizer) register_frozen("tokenizer", tokenizer.module);
-  codes_ = CodeInput(*this, options.codes, tokenizer, stream);
   const data::CodeFormat grid = codes_.format();
-  const int64_t scale = options.encoder.scale(), E = options.features, proj = options.quantizer.features;
-  ops::require("model", grid.height % scale == 0 && grid.width % scale == 0,
-               "the {} depths of the encoder halve frames of codes to a whole number of pixels, got {} x {} codes",
-               options.encoder.depths.size(), grid.height, grid.width);
-  height_ = grid.height / scale, width_ = grid.width / scale;
+  const int64_t E = options.features, proj = options.quantizer.features;
+  const cores::FrameShape latent = latent_shape(grid, options.encoder);
+  height_ = latent.height, width_ = latent.width;
   Stream before = stream.split("before_first"), in = stream.split("project_in"), out = stream.split("project_out");
   before_first_ =
       register_parameter("before_first", ssm::normal({codes_.features(), grid.height, grid.width}, 0.02, before));
@@ -35,11 +30,6 @@ Teco::Teco(const TecoOptions& options) : options_(options) {
   prior_ = register_module("prior", nn::MaskGit(options_.maskgit, stream.split("prior")));
   decoder_ = register_module(
       "decoder", nn::Decoder(dynamics_.out_channels() + E, grid.count, options.decoder, stream.split("decoder")));
-}
-
-void Teco::check_data(const data::DataFormat& data) const {
-  codes_.check_data(data);
-  dynamics_.actions().check_data(data.actions);
 }
 
 at::Tensor Teco::first_before(int64_t B) const { return before_first_.unsqueeze(0).expand({B, -1, -1, -1}); }

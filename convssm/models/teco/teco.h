@@ -9,50 +9,33 @@
 // (codes/masking.h); the others of all frames.
 #pragma once
 
-#include "convssm/models/codes/code_input.h"
-#include "convssm/models/codes/code_loss.h"
-#include "convssm/models/codes/masking.h"
-#include "convssm/models/dynamics.h"
-#include "convssm/models/forecaster.h"
-#include "convssm/models/model.h"
+#include "convssm/models/codes/code_model.h"
 #include "convssm/models/teco/draft_and_revise.h"
 #include "convssm/models/teco/mask_schedule.h"
-#include "convssm/nn/frame_coder.h"
 #include "convssm/nn/maskgit.h"
 #include "convssm/nn/quantizer.h"
 
 namespace convssm::models {
 
-struct TecoOptions {
-  CodeInputOptions codes;
-  nn::CoderOptions encoder{{256, 512}, 2, 32}, decoder{{256, 512}, 4, 32};
+struct TecoOptions : CodeModelOptions {
   int64_t features = 64;  // E, of a latent
   nn::QuantizerOptions quantizer;
-  nlohmann::json core = {{"name", "convs5"}, {"features", 512}, {"state_size", 1024}, {"blocks", 32}, {"layers", 8}};
   nn::MaskGitOptions maskgit;
   MaskSchedule schedule;
   DraftOptions draft;
-  ActionOptions actions;
-  MaskingOptions masking;
-  double label_smoothing = 0.01;
-  uint64_t seed = 0;  // of the initial values
+
+  TecoOptions();
 
   // From the `model` section of a config, without its `name`.
   static TecoOptions from_json(const nlohmann::json& json);
 };
 
-class Teco : public Model, public Forecaster {
+class Teco : public CodeModel {
  public:
   explicit Teco(const TecoOptions& options);
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return "the tokens that its prior does not see are drawn"; }
-  void check_data(const data::DataFormat& data) const override;
-  void check_length(int64_t frames) const override { options_.masking.check_length(frames); }
-  double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
-  Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }
-  Tokenizer* as_tokenizer() override { return codes_.tokenizer().tokenizer; }
-  TokenizerPart tokenizer_part() override { return codes_.tokenizer(); }
   std::string description() const override;
   std::string label() const override { return "teco-" + options_.core.value("name", "?"); }
 
@@ -60,14 +43,8 @@ class Teco : public Model, public Forecaster {
   LossOutput loss_of(const Clips& clips, const Choices& choices);
 
   State start(const Clips& context, const Seeds& seeds) override;
-  Forecast next(const State& state, const at::Tensor& action) override;
-  Forecast next_frames(const State& state, const at::Tensor& actions, int64_t frames) override;
-  int64_t frames_at_once(const State& state, const at::Tensor& actions) const override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
-  data::ActionFormat actions() const override { return dynamics_.actions().format(); }
-  bool draws() const override { return true; }
   int64_t clips_in(const State& state) const override { return waiting_latent(state).size(0); }
-  bool compiles() const override { return dynamics_.compiles(); }
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   const TecoOptions& options() const { return options_; }
@@ -83,27 +60,23 @@ class Teco : public Model, public Forecaster {
   at::Tensor latent_of(const at::Tensor& tokens);  // [N,h,w] int64 -> [N,E,h,w]
   at::Tensor first_before(int64_t B) const;        // what stands before the first frame
 
-  struct Drawn {
-    at::Tensor latent, codes;
-  };
-  Drawn draw(at::Tensor& random, const at::Tensor& deter);
   at::Tensor waiting_latent(const State& state) const;
-  at::Tensor waiting_input(const State& state, const at::Tensor& action) const;  // hidden as in the code model
-  bool open_loop(const at::Tensor& actions) const;
+  at::Tensor waiting_input(const State& state) override { return waiting_latent(state); }
+  Drawn draw(at::Tensor& random, const at::Tensor& deter) override;
+  State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+                   double step_rescale) const override;
   State after(const State& core, const at::Tensor& latent, const at::Tensor& codes, bool forecast,
               const at::Tensor& random, const ssm::Timing& timing) const;
   at::Tensor prior_loss(const at::Tensor& tokens, const at::Tensor& deter, const Choices& choices,
                         const at::Tensor& blind);
 
   TecoOptions options_;
-  CodeInput codes_;
   int64_t height_ = 0, width_ = 0;  // of a latent
   at::Tensor before_first_;         // [F,H,W]
   nn::Encoder encoder_{nullptr};
   nn::Dense to_latent_{nullptr};
   at::Tensor project_in_, project_out_;  // [proj,E] and [E,proj]
   std::shared_ptr<nn::Quantizer> quantizer_;
-  Dynamics dynamics_;
   nn::MaskGit prior_{nullptr};
   nn::Decoder decoder_{nullptr};
 };

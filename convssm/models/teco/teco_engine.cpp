@@ -30,7 +30,7 @@ class TecoEngine : public CorePlanEngine {
 
   at::Tensor next(const at::Tensor& action) override {
     const at::NoGradGuard no_grad;
-    core_->doors().at("latent").copy_(model_.waiting_input(state_, action));
+    core_->doors().at("latent").copy_(model_.hidden(state_, model_.waiting_latent(state_), action));
     run_core(model_.dynamics_.actions(), action);
     const at::Tensor deter = core_->doors().at("deter");
     at::Tensor random = state_.get("random");
@@ -43,9 +43,8 @@ class TecoEngine : public CorePlanEngine {
     decode_->doors().at("deter").copy_(deter);
     decode_->doors().at("latent").copy_(latent);
     decode_->run();
-    const at::Tensor codes = decode_->doors().at("logits").argmax(1), before = state_.get("codes");
-    state_ = model_.after(core_state(state_), latent, codes, true, random, {});
-    state_.set("codes_before", before);
+    const at::Tensor codes = decode_->doors().at("logits").argmax(1);
+    state_ = model_.after_draw(core_state(state_), {codes, latent}, state_.get("codes"), random, 1);
     return model_.codes_.frames_of(codes);
   }
 

@@ -10,8 +10,7 @@
 namespace convssm::models {
 namespace {
 
-constexpr int64_t kContextFrames = 16;  // that run at once
-constexpr const char *kLatent = "latent", *kCodes = "codes", *kCodesBefore = "codes_before", *kRandom = "random";
+constexpr const char *kLatent = "latent", *kCodesBefore = "codes_before";
 
 }  // namespace
 
@@ -40,8 +39,8 @@ State Teco::start(const Clips& context, const Seeds& seeds) {
   const at::Tensor codes = codes_.codes_of("start", context);
   State inner;
   at::Tensor before = first_before(B), latent;
-  for (int64_t k = 0; k < K; k += kContextFrames) {
-    const int64_t end = std::min(k + kContextFrames, K), last = std::min(end, known);
+  for (int64_t k = 0; k < K; k += kFramesAtOnce) {
+    const int64_t end = std::min(k + kFramesAtOnce, K), last = std::min(end, known);
     const at::Tensor now = codes_.embed(time_first(codes.slice(1, k, end)));
     const Latents found = posterior(at::cat({before, now.slice(0, 0, (end - k - 1) * B)}), now);
     const at::Tensor latents = k == 0 ? at::cat({found.z.slice(0, 0, B), found.zq.slice(0, B)}) : found.zq;
@@ -53,18 +52,8 @@ State Teco::start(const Clips& context, const Seeds& seeds) {
                      slice_timing(context.timing, k, last))
                 .state;
   }
-  const auto at_end = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
-  const data::ClipTiming& timing = context.timing;
-  return after(inner, latent.clone(), at_end(codes), false, first_position(seeds, B).to(codes.device()),
-               {at_end(timing.dt), at_end(timing.resets), timing.step_rescale});
-}
-
-at::Tensor Teco::waiting_input(const State& state, const at::Tensor& action) const {
-  const at::Tensor latent = waiting_latent(state);
-  const MaskingOptions& masking = options_.masking;
-  if (!masking.causal() || (!forecast_waits(state) && !masking.like_reference)) return latent;
-  const at::Tensor blind = masked_rows(action, latent.size(0), latent.options());
-  return latent.masked_fill(blind.logical_not().view({-1, 1, 1, 1}), masking.value);
+  return after(inner, latent.clone(), last_frame(codes), false, first_position(seeds, B).to(codes.device()),
+               last_time(context.timing));
 }
 
 State Teco::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
@@ -91,50 +80,14 @@ Teco::Drawn Teco::draw(at::Tensor& random, const at::Tensor& deter) {
   };
   const at::Tensor tokens = draft_and_revise(random, n, prior_->hidden_token(), options_.draft, logits);
   const at::Tensor latent = latent_of(tokens.view({B, height_, width_}));
-  return {latent, decoder_(at::cat({deter, latent}, 1)).argmax(1)};
+  return {decoder_(at::cat({deter, latent}, 1)).argmax(1), latent};
 }
 
-Forecast Teco::next(const State& state, const at::Tensor& action) {
-  at::NoGradGuard no_grad;
-  const ssm::Timing timing = waiting_timing(state, clips_in(state));
-  auto out = dynamics_.step(waiting_input(state, action), action, core_state(state), timing);
-  at::Tensor random = state.get(kRandom);
-  const Drawn drawn = draw(random, out.y);
-  State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
-  next.set(kCodesBefore, state.get(kCodes));
-  return {codes_.frames_of(drawn.codes), std::move(next)};
-}
-
-bool Teco::open_loop(const at::Tensor& actions) const {
-  if (!options_.masking.causal() || !actions.defined()) return false;
-  return !masked_rows(actions, actions.size(0), actions.options()).any().item<bool>();
-}
-
-int64_t Teco::frames_at_once(const State&, const at::Tensor& actions) const {
-  return open_loop(actions) ? kContextFrames : 1;
-}
-
-// Open loop: all of what the core says is known before anything is drawn.
-Forecast Teco::next_frames(const State& state, const at::Tensor& actions, int64_t frames) {
-  if (!open_loop(actions) || frames < 2) return Forecaster::next_frames(state, actions, frames);
-  at::NoGradGuard no_grad;
-  const ssm::Timing timing = waiting_timing(state, clips_in(state));
-  if (timing.varies()) return Forecaster::next_frames(state, actions, frames);
-  const at::Tensor first = waiting_input(state, actions.select(1, 0));
-  const at::Tensor hidden = at::full_like(first, options_.masking.value).repeat({frames - 1, 1, 1, 1});
-  auto out = dynamics_.run(at::cat({first, hidden}), first.size(0), slice_actions(actions, 0, frames),
-                           core_state(state), {{}, {}, timing.step_rescale});
-  at::Tensor random = state.get(kRandom), before;
-  Drawn drawn{{}, state.get(kCodes)};
-  std::vector<at::Tensor> all;
-  for (int64_t k = 0; k < frames; ++k) {
-    before = drawn.codes;
-    drawn = draw(random, out.y[k]);
-    all.push_back(codes_.frames_of(drawn.codes));
-  }
-  State next = after(out.state, drawn.latent, drawn.codes, true, random, {{}, {}, timing.step_rescale});
+State Teco::after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+                       double step_rescale) const {
+  State next = after(core, drawn.latent, drawn.codes, true, random, {{}, {}, step_rescale});
   next.set(kCodesBefore, before);
-  return {at::stack(all, 1), std::move(next)};
+  return next;
 }
 
 }  // namespace convssm::models
