@@ -1,6 +1,6 @@
 // TECO at the size of the paper's DMLab row: a training step on a short clip and frames of codes, against the same network in
 // PyTorch (tools/peer_codes.py), both with the same parameters, compared first. And frames/s with the tokenizer's part, by
-// length of the future: constant for ConvS5, falling for the Transformer.
+// length of the future: ConvS5 compiled, and the Transformer, which looks back at all frames and has no plan.
 #include <ATen/ATen.h>
 #include <unistd.h>
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -92,8 +93,9 @@ void keep(evaluate::Evaluation& result, const Scored& s, const StopRequest& stop
 
 // A forecaster with a tokenizer takes frames and codes, whichever it was trained on.
 void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
-  if (dataset.codes().none()) return run::check_frames(loaded, dataset.format());
-  if (loaded.model->as_forecaster() == nullptr) {
+  if (dataset.codes().none()) {
+    run::check_frames(loaded, dataset.format());
+  } else if (loaded.model->as_forecaster() == nullptr) {
     fail(ErrorKind::usage, "[evaluate] the clips hold codes; a tokenizer is scored by what it gives back of frames");
   }
   loaded.model->check_data(data::format_of(dataset));
@@ -120,8 +122,19 @@ void score_tokenizer(const Scored& s) {
   keep(result, s, stop);
 }
 
+// Scores without actions are nonsense of a model that never learned without.
+void check_masks(const Scored& s) {
+  const auto& settings = s.options.settings;
+  const bool masked = std::ranges::any_of(settings, [](const auto& setting) { return !setting.actions; });
+  if (!masked || !models::forecaster_of(*s.loaded.model).actions().matter()) return;
+  const nlohmann::json::json_pointer dropout("/train/action_dropout");
+  if (s.loaded.recipe.config.value(dropout, 0.0) > 0) return;
+  log_warning("settings without actions: this model never learned without them (train.action_dropout is 0)");
+}
+
 void score_forecasts(const Scored& s, const EvaluateCommand& command) {
   models::Model& model = *s.loaded.model;
+  check_masks(s);
   const auto metrics = evaluate::make_metrics(s.options, evaluate::scored_frames(model, s.dataset), s.weights);
   if (s.options.futures > 1 && !models::forecaster_of(model).draws()) {
     log_info("the model draws nothing: one future of each clip instead of {}", s.options.futures);

@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using run::Config;
 
-Config parse(nlohmann::json json, const std::vector<std::string>& overrides) {
+Config parse(nlohmann::json json, const std::vector<std::string>& overrides, const Config& before) {
   for (const std::string& assignment : overrides) io::set_override(json, assignment);
-  const Config config = run::with_tokenizer(Config::from_json(json));
+  const Config config = run::with_tokenizer(Config::from_json(json), before);
   evaluate::EvaluateOptions::from_json(config.evaluate);  // a mistake there should not wait for the end of training
   return config;
 }
@@ -48,9 +48,11 @@ Config choose_config(const TrainCommand& command, const std::string& run) {
     if (fs::exists(saved)) fail(ErrorKind::usage, "{} holds a run: go on with it by --resume, or give a config", run);
     fail(ErrorKind::usage, "there is no run to go on with in {}: give a config, such as configs/mini/demo.yaml", run);
   }
-  const Config config = parse(io::read_yaml(command.config.empty() ? saved : command.config), command.overrides);
-  if (old && !run::checkpoint_steps(run + "/checkpoints").empty())
-    check_changes(Config::from_json(io::read_yaml(saved)), config);
+  const bool goes_on = old && !run::checkpoint_steps(run + "/checkpoints").empty();
+  const Config before = goes_on ? Config::from_json(io::read_yaml(saved)) : Config();
+  const Config config =
+      parse(io::read_yaml(command.config.empty() ? saved : command.config), command.overrides, before);
+  if (goes_on) check_changes(before, config);
   return config;
 }
 

@@ -12,6 +12,7 @@
 #include "convssm/evaluate/contest.h"
 #include "convssm/evaluate/futures.h"
 #include "convssm/evaluate/seen.h"
+#include "convssm/generate/actions.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -53,7 +54,10 @@ class SettingRun {
     const int64_t K = setting_.context;
     data::Clips clips = read_windows(job_.dataset, these, setting_.frames());
     has_actions_ = clips.actions.defined();
-    if (!setting_.actions) clips.actions = data::masked_like(clips.actions);
+    const data::ActionFormat format = models::forecaster_of(job_.model).actions();
+    if (!setting_.actions && format.matter()) {
+      clips.actions = generate::masked_actions(count, setting_.frames(), format);
+    }
     if (clips.revisit.defined()) seen_.push_back(seen_in_context(clips.revisit, K));
 
     const TrueVideos videos = job_.truth.of(clips, K);

@@ -24,11 +24,6 @@ void check_kind(const at::Tensor& known, const data::ActionFormat& format, const
        values > 0 ? fmt::format("{} numbers", values) : std::string("one whole number"), kind_text(format));
 }
 
-at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format) {
-  return data::masked_like(format.values > 0 ? at::empty({rows, frames, format.values}, at::kFloat)
-                                             : at::empty({rows, frames}, at::kLong));
-}
-
 void check_masks(const at::Tensor& known, const ActionRules& rules, const std::string& whose) {
   if (rules.mask_learned || !rules.format.matter()) return;
   const int64_t masked = (known.dim() == 3 ? known.isnan().any(2) : known < 0).sum().item<int64_t>();
@@ -57,6 +52,11 @@ at::Tensor complete_actions(const at::Tensor& known, int64_t rows, int64_t frame
   log_info("{} has {}: the others are masked, which train.action_dropout has taught this model", whose, found);
   const at::Tensor rest = masked_actions(rows, frames - given, rules.format);
   return given == 0 ? rest : at::cat({known.slice(1, 0, given), rest}, 1);
+}
+
+at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format) {
+  return data::masked_like(format.values > 0 ? at::empty({rows, frames, format.values}, at::kFloat)
+                                             : at::empty({rows, frames}, at::kLong));
 }
 
 at::Tensor for_each_clip(const at::Tensor& actions, int64_t clips, const std::string& whose) {

@@ -21,6 +21,9 @@ struct ActionRules {
 at::Tensor complete_actions(const at::Tensor& known, int64_t rows, int64_t frames, const ActionRules& rules,
                             const std::string& whose, const std::string& hint);
 
+// Actions [rows,frames] or [rows,frames,A], all of them masked.
+at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format);
+
 // Actions of one clip for each of `clips`, or those of as many clips as they are. Error(data) otherwise.
 at::Tensor for_each_clip(const at::Tensor& actions, int64_t clips, const std::string& whose);
 

@@ -7,12 +7,6 @@
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
-namespace {
-
-constexpr int kWatchedFrames = 8;
-
-}  // namespace
-
 void load_core(nn::FramePlan& plan, const State& state) {
   const bool begins = core_state(state).empty();
   for (const std::string& name : plan.states()) {
@@ -44,52 +38,6 @@ void set_action(nn::FramePlan& plan, const ActionInput& input, const at::Tensor&
   }
   ops::require_shape("engine", "action", action, door.sizes());
   input.check_below("engine", door.copy_(action));
-}
-
-void CorePlanEngine::observe(const at::Tensor& frame, const at::Tensor& action) {
-  load(empty() ? forecaster_.start({frame.unsqueeze(1)}, {}) : forecaster_.observe(save(), frame, action));
-}
-
-void CorePlanEngine::load(const State& state) {
-  const at::NoGradGuard no_grad;
-  take(state);
-  if (plans_.front().watching()) calibrate();
-}
-
-void CorePlanEngine::take(const State& state) {
-  const int64_t clips = forecaster_.clips_in(state);
-  ops::require("engine", clips == core().batch(), "the engine runs {} clips side by side, the state holds {}",
-               core().batch(), clips);
-  const ssm::Timing timing = waiting_timing(state, clips);
-  ops::require("engine", !timing.varies() && timing.step_rescale == 1,
-               "a compiled model takes no dt, resets and step_rescale; take the eager engine");
-  load_core(core(), state);
-  state_ = state;
-  ran_ = false;
-}
-
-State CorePlanEngine::save() const {
-  const at::NoGradGuard no_grad;
-  State state = state_;
-  if (ran_) save_core(core(), state);
-  return state;
-}
-
-nn::WatchedPlan& CorePlanEngine::add_plan(nn::WatchedPlan::Build build) {
-  return plans_.emplace_back(options_.batch, options_.int8, std::move(build));
-}
-
-void CorePlanEngine::run_core(const ActionInput& input, const at::Tensor& action) {
-  set_action(core(), input, action);
-  core().run();
-  ran_ = true;
-}
-
-void CorePlanEngine::calibrate() {
-  const State here = state_;
-  for (int k = 0; k < kWatchedFrames; ++k) next({});
-  for (nn::WatchedPlan& plan : plans_) plan.settle();
-  take(here);
 }
 
 }  // namespace convssm::models

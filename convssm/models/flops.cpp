@@ -12,9 +12,8 @@ namespace convssm::models {
 
 namespace {
 
-// There and back, in operations that the meter sees.
+// There and back.
 uint64_t flops_of_tokenizer(Model& model, const data::FrameFormat& frames) {
-  const ops::PlainKernels plain;
   const at::Tensor frame = at::zeros({1, 1, frames.depth(), frames.height, frames.width}, device_of(model));
   const ops::FlopMeter meter;
   model.as_tokenizer()->decode(model.as_tokenizer()->encode(frame));
@@ -25,6 +24,7 @@ uint64_t flops_of_tokenizer(Model& model, const data::FrameFormat& frames) {
 
 uint64_t flops_per_frame(Model& model, const data::FrameFormat& frames) {
   at::NoGradGuard no_grad;
+  const ops::PlainKernels plain;  // in operations that the meter sees
   if (model.as_forecaster() == nullptr && model.as_tokenizer() != nullptr) return flops_of_tokenizer(model, frames);
   Forecaster& forecaster = forecaster_of(model);
   const State state =

@@ -1,7 +1,8 @@
 // A forecaster turns contexts into futures, frame by frame.
 // Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
 // batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
-// One exception: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions).
+// Two exceptions: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions); and
+// where many frames are one pass (next_frames), their number is part of the rounding in float32.
 // The state is a value of named tensors; nobody but the forecaster knows the names inside.
 // One forecaster is for one thread at a time; states may go anywhere.
 #pragma once
@@ -92,8 +93,8 @@ class Forecaster {
   // Whether compile() may give an engine.
   virtual bool compiles() const { return false; }
 
-  // The same frames but for rounding, faster; null if there is none. Parameters are read now: later changes of
-  // the model are not seen. Must not outlive the forecaster.
+  // The same frames but for rounding, faster; null if there is none. Parameters are read now: of later changes of
+  // the model some are seen and some are not, so it is to be compiled anew. Must not outlive the forecaster.
   virtual std::unique_ptr<FrameEngine> compile(const EngineOptions& options);
 };
 

@@ -69,6 +69,9 @@ class Model : public torch::nn::Module {
   // Likewise for clips of this many frames (train.frames). A loss takes shorter ones all the same: memory is measured so.
   virtual void check_length(int64_t) const {}
 
+  // Frames of a clip that shows, beside one of half the length, what each further frame takes of memory.
+  virtual int64_t telling_frames() const { return 8; }
+  virtual int64_t given_frames() { return as_forecaster() != nullptr ? 1 : 0; }  // of a clip, that have no loss
   virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 
   virtual Forecaster* as_forecaster() { return nullptr; }

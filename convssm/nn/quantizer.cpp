@@ -111,6 +111,10 @@ QuantizerOptions QuantizerOptions::from_json(const char* owner, const nlohmann::
   return o;
 }
 
+bool codes_may_restart(int64_t step, int64_t steps) {
+  return static_cast<double>(step) < 0.9 * static_cast<double>(steps);
+}
+
 Quantizer::Quantizer(const QuantizerOptions& options) : options_(options) {
   check_options("Quantizer", options);
   usage_ = register_buffer("usage", at::zeros({options.size}));

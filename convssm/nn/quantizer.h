@@ -45,6 +45,9 @@ struct Quantized {
   at::Tensor commitment, table;  // of z to its codes, of the table to what was chosen; undefined: there is none
 };
 
+// Whether dead codes may begin again at this step: not in the last tenth, where the table settles.
+bool codes_may_restart(int64_t step, int64_t steps);
+
 // How a training uses a quantizer.
 struct QuantizerUse {
   bool learn = false;         // move tables that learn without gradients, and count

@@ -44,7 +44,7 @@ Quantized with_losses(const at::Tensor& out, const at::Tensor& codes, const at::
   return {out, codes, table + commitment, commitment, table};
 }
 
-at::Tensor unit(const at::Tensor& x) { return x / x.square().sum(1, true).sqrt().clamp_min(1e-6); }
+at::Tensor unit(const at::Tensor& x) { return x / x.square().sum(1, true).clamp_min(1e-12).sqrt(); }
 
 at::Tensor uniform(at::IntArrayRef shape, double bound, Stream stream) {
   at::Tensor values = at::empty(shape, at::kFloat);

@@ -31,7 +31,7 @@ Recorder::Recorder(RunFolder& folder, const Config& config, const models::Model&
       model_(model),
       frames_(frames),
       about_({{"steps", config.train.steps},
-              {"parameters", models::parameter_count(model)},
+              {"parameters", models::learned_count(model)},
               {"model", model.description()},
               {"data", config.data.value("name", "?")},
               {"version", kVersion}}),

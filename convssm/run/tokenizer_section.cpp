@@ -26,11 +26,16 @@ models::TokenizerPart part_of(const LoadedModel& loaded) {
 
 }  // namespace
 
-Config with_tokenizer(const Config& config) {
+Config with_tokenizer(const Config& config, const Config& before) {
   if (!has_section(config) || !config.model["tokenizer"].is_string()) return config;
   const std::string path = config.model["tokenizer"];
-  const LoadedModel loaded = load_model(path);
   Config found = config;
+  if (has_section(before) && before.model["tokenizer"].is_object() &&
+      before.model["tokenizer"].value("weights", "") == path) {
+    found.model["tokenizer"] = before.model["tokenizer"];
+    return found;
+  }
+  const LoadedModel loaded = load_model(path);
   // Of a model of codes: the tokenizer within it.
   nlohmann::json section = loaded.recipe.model;
   if (section.contains("tokenizer")) section = section["tokenizer"];

@@ -7,8 +7,9 @@
 
 namespace convssm::run {
 
-// With the section in place of a path; as it is if there is none. Error if there is no tokenizer at the path.
-Config with_tokenizer(const Config& config);
+// With the section in place of a path; as it is if there is none. Error if there is no tokenizer at the path. A run that goes
+// on (`before` is its config) has the tokenizer of the same path in its own checkpoints: the path is not looked at.
+Config with_tokenizer(const Config& config, const Config& before = {});
 
 // What the frames of the model are: those of its tokenizer, or of the dataset.
 data::FrameFormat frames_of(const Config& config, const data::Dataset& dataset);

@@ -105,12 +105,13 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
 
 MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, const TrainOptions& o) {
   const KeepBuffers buffers(model);
-  const int64_t many = std::min<int64_t>(8, clip.frames()), few = std::max(many / 2, std::min<int64_t>(many, 2));
+  const int64_t many = std::min(model.telling_frames(), clip.frames()),
+                few = std::max(many / 2, std::min<int64_t>(many, 2));
   model.zero_grad(true);
   peak_of(model, clip, few, o);  // makes the gradients, which then stay
   const uint64_t low = peak_of(model, clip, few, o), high = peak_of(model, clip, many, o);
   MemoryEstimate estimate;
-  estimate.given = model.as_forecaster() != nullptr ? 1 : 0;
+  estimate.given = model.given_frames();
   estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
                                                 : high / static_cast<uint64_t>(frames_of_loss(estimate, many));
   const uint64_t kept = static_cast<uint64_t>(few - estimate.given) * estimate.per_frame,

@@ -89,7 +89,7 @@ int64_t plan_step(const TrainOptions& options, models::Model& model, const data:
         device.str(), chunk > 0 ? fmt::format("clips are run in chunks of {} frames", chunk) : "clips are run whole");
     return chunk;
   }
-  const data::Clips clip = dataset.clip(data::Split::train, 0, std::min<int64_t>(8, o.frames));
+  const data::Clips clip = dataset.clip(data::Split::train, 0, std::min(model.telling_frames(), o.frames));
   MemoryEstimate estimate = estimate_memory(model, clip, o);
   estimate.program = program;
   ops::release_cached_memory();

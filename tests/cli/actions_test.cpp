@@ -194,6 +194,10 @@ TEST_F(ActionsProcess, AModelOfActionsIsNotTrainedWithout) {
   expect_contains(outcome.err, "the data has none");
   expect_contains(outcome.err + outcome.out, "data.actions_key");
   expect_contains(run("data inspect " + path("seen.npz")).out, "if 'steering' holds them");
+  const Outcome scored =
+      run("evaluate " + path("run") + " 'data={name: folder, path: " + path("seen.npz") + "}' --out " + path("scores"));
+  EXPECT_EQ(scored.code, 2) << scored.err;
+  expect_contains(scored.err, "the data has none");
 }
 
 }  // namespace

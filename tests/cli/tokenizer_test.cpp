@@ -79,6 +79,8 @@ TEST(TokenizerProgram, AModelOfCodesTrainsOnIt) {
   std::filesystem::remove_all(tokenizer);  // its weights are in the model's file
   const Outcome longer = run("train --run " + codes + " --resume train.steps=3");
   EXPECT_EQ(longer.code, 0) << longer.err;
+  const Outcome with_config = run(train + " --resume train.steps=4 model.tokenizer=" + tokenizer);
+  EXPECT_EQ(with_config.code, 0) << with_config.err;
   const std::string clip = scratch.path("clip.npy");
   ASSERT_EQ(run("data make " + clip + " digits=1 image_size=12 digit_size=8 --split test --clips 1 --frames 4").code,
             0);

@@ -7,6 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/models/registry.h"
+#include "convssm/models/tokenizer.h"
+#include "convssm/ops/device.h"
+#include "convssm/ops/flop_meter.h"
+#include "tests/models/tiny_vqgan.h"
 
 namespace convssm::models {
 namespace {
@@ -61,6 +65,28 @@ TEST(Flops, OfTheTransformer) {
                    {"layers", layers},
                    {"out_features", out}}),
             2 * (encoder_products() + tokens + decoder_products(out)));
+}
+
+// Of a model of codes those of its tokenizer too, which makes the frame.
+TEST(Flops, OfAModelOfCodes) {
+  const json tokenizer = testing::tiny_vqgan({{"frames", data::FrameFormat(3, 8, 8).to_json()}});
+  const json options{{"name", "codes"},
+                     {"tokenizer", tokenizer},
+                     {"encoder", {{"depths", {4}}}},
+                     {"decoder", {{"depths", {4}}}},
+                     {"core", {{"name", "convs5"}, {"features", 4}, {"state_size", 4}}}};
+  const auto model = make_model(options, {1, 8, 8});
+  const ops::PlainKernels plain;
+  const data::CodeFormat grid = model->as_tokenizer()->codes();
+  uint64_t decoding = 0;
+  {
+    const at::NoGradGuard no_grad;
+    const ops::FlopMeter meter;
+    model->as_tokenizer()->decode(at::zeros({1, 1, grid.height, grid.width}, at::kLong));
+    decoding = meter.count();
+  }
+  EXPECT_GT(decoding, 0u);
+  EXPECT_GT(flops_per_frame(*model, data::FrameFormat::from_json(tokenizer["frames"])), decoding);
 }
 
 }  // namespace

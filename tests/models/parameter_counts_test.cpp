@@ -32,6 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
                       CountedConfig{"dmlab/transformer", 152050544}, CountedConfig{"dmlab/teco_convs5", 175374000},
                       CountedConfig{"dmlab/teco_s5", 180407472}, CountedConfig{"dmlab/teco_transformer", 173088944},
                       CountedConfig{"minecraft/teco_convs5", 214754544},
+                      CountedConfig{"minecraft/teco_transformer", 271278832},
+                      CountedConfig{"habitat/teco_transformer", 386098544},
                       CountedConfig{"habitat/teco_convs5", 351100784}),
     [](const auto& i) {
       std::string name = i.param.config;

@@ -105,6 +105,19 @@ TEST(Teco, ALossIsAFunctionOfItsStream) {
   EXPECT_FALSE(model->obstacle_to_chunks().empty());
 }
 
+TEST(Teco, OptionsThatAreNotGivenAreItsOwn) {
+  const nlohmann::json table = {{"count", 6}, {"height", 4}, {"width", 4}, {"features", 3}};
+  const auto o = TecoOptions::from_json(
+      {{"codebook", table}, {"quantizer", {{"size", 512}}}, {"decoder", {{"blocks", 7}}}, {"temperature", 0.5}});
+  EXPECT_EQ(o.quantizer.kind, nn::QuantizerKind::cosine);
+  EXPECT_EQ(o.quantizer.size, 512);
+  EXPECT_EQ(o.quantizer.features, 32);
+  EXPECT_EQ(o.decoder.depths, (std::vector<int64_t>{256, 512}));
+  EXPECT_EQ(o.decoder.blocks, 7);
+  EXPECT_EQ(o.encoder.blocks, 2);
+  EXPECT_EQ(o.draft.sampling.temperature, 0.5);
+}
+
 TEST(Teco, TakesOtherQuantizers) {
   Clips clips;
   clips.codes = some_codes({2, 5, 4, 4}, 6, 1);

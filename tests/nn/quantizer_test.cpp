@@ -211,6 +211,16 @@ TEST(Quantizer, CosineIsTheNearestAngle) {
   EXPECT_EQ(QuantizerOptions::from_json("q", {{"name", "cosine"}}).features, 32);
 }
 
+TEST(Quantizer, ANullVectorHasAGradient) {
+  auto q = quantizer_of({{"name", "cosine"}, {"size", 9}, {"features", 4}});
+  at::Tensor z = randn({1, 4, 3, 5}, 2);
+  z.select(3, 0).zero_();
+  z.requires_grad_(true);
+  const Quantized found = q->forward(z, {});
+  (found.out.sum() + found.loss).backward();
+  EXPECT_TRUE(at::isfinite(z.grad()).all().item<bool>());
+}
+
 // The formula of the paper for one number at a time.
 TEST(Quantizer, FsqRoundsEveryChannel) {
   const std::vector<int64_t> levels = {8, 5, 3, 2};

@@ -112,6 +112,10 @@ TEST_F(CodeRuns, APathBecomesASection) {
   EXPECT_EQ(section["hash"].get<std::string>().size(), 16u);
   EXPECT_TRUE(frames_of(config).same_size(loaded.recipe.frames));
   EXPECT_EQ(with_tokenizer(config).to_json(), config.to_json()) << "a section stays";
+  Config begun = config;
+  begun.model["tokenizer"]["weights"] = "gone";
+  const Config again = with_tokenizer(Config::from_json(code_config("codes", "gone")), begun);
+  EXPECT_EQ(again.model["tokenizer"], begun.model["tokenizer"]) << "a run that goes on has it";
   const auto model = make_model(config, frames_of(config));
   EXPECT_NE(models::hash_of(model->tokenizer_part()), section["hash"]);
   load_tokenizer(*model, config);

@@ -144,6 +144,29 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   EXPECT_LT(ratio, 1.5);
 }
 
+// Most of it is the decoder, which sees one frame in ten.
+TEST(MemoryEstimate, KnowsThatFewFramesCount) {
+  const std::shared_ptr<models::Model> model =
+      models::make_model({{"name", "codes"},
+                          {"codebook", {{"count", 256}, {"height", 8}, {"width", 8}, {"features", 2}}},
+                          {"encoder", {{"depths", {2}}, {"blocks", 1}}},
+                          {"decoder", {{"depths", {32}}, {"blocks", 4}}},
+                          {"core", {{"name", "convs5"}, {"features", 2}, {"state_size", 2}, {"layers", 1}}},
+                          {"drop_loss", 0.9}},
+                         {1, 8, 8});
+  data::Clips clip;
+  clip.codes = at::zeros({1, 21, 8, 8}, at::kLong);
+  const MemoryEstimate estimate = estimate_memory(*model, clip);
+  TrainOptions o;
+  o.batch = 2, o.frames = 101, o.workers = 0;
+  clip.codes = at::zeros({2, 101, 8, 8}, at::kLong);
+  ops::MemoryMeter meter;
+  add_gradients(*model, clip, {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.5);
+}
+
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {

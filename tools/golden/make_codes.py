@@ -199,6 +199,11 @@ class Codes:
             run = lambda p, u: oracle.stack(name, oracle.full_options(name, inner), p, u)[:2]
         return oracle_frame.run(name, oracle.sub(self.q, "core."), x, run)[0]
 
+    def first_hidden(self, K):
+        """Of a forecast after K frames: those that training hides, and no frame that is known."""
+        first = max(K, self.m["causal_masking"]["context"])
+        return first - 1 if self.m.get("like_reference") else first
+
     def hide(self, features, blind, first):
         """Features of frames t >= first become the constant in rows that have actions."""
         features = features.copy()
@@ -247,7 +252,7 @@ class CodeModel(Codes):
         for k in range(K, K + frames):
             f = self.features(np.stack(codes))
             if masked:  # a row is blind to the action of each frame by itself
-                for t in range(K - 1 if self.m.get("like_reference") else K, k):
+                for t in range(self.first_hidden(K), k):
                     f[t, actions[t + 1] >= 0] = self.m["causal_masking"]["value"]
             codes.append(self.decode(self.core(f, actions[1:k + 1]))[-1].argmax(-1))
         return np.stack(codes[K:])
@@ -334,7 +339,7 @@ class Teco(Codes):
         for k in range(K, K + frames):
             f = np.stack(inputs)
             if masked:
-                for t in range(K - 1 if self.m.get("like_reference") else K, k):
+                for t in range(self.first_hidden(K), k):
                     f[t, actions[t + 1] >= 0] = self.m["causal_masking"]["value"]
             deter = self.core(f, actions[1:k + 1])[-1]
             all_hidden = np.full((deter.shape[0], h, w), self.m["quantizer"]["size"])

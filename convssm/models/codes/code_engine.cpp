@@ -2,17 +2,17 @@
 // next frame. Contexts and true frames go through the model itself.
 #include <ATen/ATen.h>
 
+#include "convssm/models/codes/code_model_engine.h"
 #include "convssm/models/codes/code_predictor.h"
-#include "convssm/models/core_plan.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
 
-class CodeEngine : public CorePlanEngine {
+class CodeEngine : public CodeModelEngine {
  public:
   CodeEngine(CodePredictor& model, const EngineOptions& options)
-      : CorePlanEngine(model, options),
+      : CodeModelEngine(model, options),
         model_(model),
         core_(add_plan([&model](nn::FramePlan& plan) {
           const data::CodeFormat grid = model.codes_.format();
@@ -35,11 +35,14 @@ class CodeEngine : public CorePlanEngine {
     encode_->doors().at("embedded").copy_(model_.codes_.embed(codes));
     encode_->run();
     features.copy_(model_.hidden(state_, encode_->doors().at("features"), action));
-    run_core(model_.dynamics_.actions(), action);
-    at::Tensor random = state_.get("random");
-    const at::Tensor drawn = draw_codes(random, core_->doors().at("logits"), model_.options_.sampling);
-    state_ = model_.after_draw(core_state(state_), {drawn, {}}, codes, random, 1);
-    return model_.codes_.frames_of(drawn);
+    run_core(action);
+    CodePredictor::Place place = model_.place_of(state_, codes.size(0));
+    const at::Tensor logits = core_->doors().at("logits");
+    const CodePredictor::Drawn drawn{
+        draw_codes(place.random, logits, model_.options_.sampling), CodePredictor::sound_rows(logits), {}};
+    place.number = place.number + 1;
+    state_ = model_.after_draw(core_state(state_), drawn, codes, place, 1);
+    return model_.frames_of(drawn);
   }
 
  private:

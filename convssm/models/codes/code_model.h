@@ -1,6 +1,9 @@
 // What models of codes have in common: codes in and out, a core, what the causal-masking strategy hides, and forecasts, one
-// frame after the other or, open loop, many at once. A model says what waits in a state (models/waiting_state.h) beside
-// `random`, the position of each clip's draws, what its core is given of it, and what it draws from what the core says.
+// frame after the other or, open loop, many at once. A model says what waits in a state (models/waiting_state.h), what its
+// core is given of it, and what it draws from what the core says. Beside it a state holds
+//   codes    [B,h,w] of the frame that waits
+//   random   [B,2], the position of each clip's draws (models/clip_random.h)
+//   number   [B,1], of the frame that waits, counted from the beginning of the context
 #pragma once
 
 #include "convssm/models/codes/code_input.h"
@@ -26,6 +29,8 @@ class CodeModel : public Model, public Forecaster {
  public:
   void check_data(const data::DataFormat& data) const override;
   void check_length(int64_t frames) const override { masking_.check_length(frames); }
+  int64_t telling_frames() const override { return std::max(masking_.telling_frames(), Model::telling_frames()); }
+  int64_t given_frames() override { return 1; }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }
   Tokenizer* as_tokenizer() override { return codes_.tokenizer().tokenizer; }
@@ -40,7 +45,7 @@ class CodeModel : public Model, public Forecaster {
 
  protected:
   static constexpr int64_t kFramesAtOnce = 16;  // through the core
-  static constexpr const char *kCodes = "codes", *kRandom = "random";
+  static constexpr const char *kCodes = "codes", *kRandom = "random", *kNumber = "number";
 
   // Registers the tokenizer or a table; the model makes `dynamics_`.
   CodeModel(const CodeModelOptions& options, const Stream& stream);
@@ -51,19 +56,35 @@ class CodeModel : public Model, public Forecaster {
   // What waits in a state, as the core takes it.
   virtual at::Tensor waiting_input(const State& state) = 0;
 
+  // Of each clip.
+  struct Place {
+    at::Tensor random, number;
+  };
+  static Place first_place(const Seeds& seeds, int64_t clips, int64_t number, const at::Device& device);
+  Place place_of(const State& state, int64_t clips) const;  // Error(data) unless it is there, for this many clips
+  static void set_place(State& state, const Place& place);
+
   // The next frame, of the core's y [B,D,h,w]. `random` is moved on.
   struct Drawn {
     at::Tensor codes;   // [B,H,W] int64
+    at::Tensor sound;   // [B] bool: the model said numbers
     at::Tensor latent;  // if it waits in the state
   };
   virtual Drawn draw(at::Tensor& random, const at::Tensor& y) = 0;
+  static at::Tensor sound_rows(const at::Tensor& logits);  // [B,...] -> [B]
+
+  // Its frames; NaN where it is not sound, by which generation knows that the model has diverged.
+  at::Tensor frames_of(const Drawn& drawn) const;
 
   // The state in which a drawn frame waits; `before` are the codes of the frame before it.
-  virtual State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+  virtual State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const Place& place,
                            double step_rescale) const = 0;
 
-  // `input` of a frame that is a forecast: hidden by causal masking in rows whose action is known.
+  // `input` of a frame that is a forecast: hidden by causal masking after its context, in rows whose action is known.
   at::Tensor hidden(const State& state, const at::Tensor& input, const at::Tensor& action) const;
+
+  // The same state as if its frames had numbers after the context of causal masking.
+  State after_context(const State& state) const;
 
   // The last of [B,T,...], undefined ones too, and of times.
   static at::Tensor last_frame(const at::Tensor& x);
@@ -73,7 +94,8 @@ class CodeModel : public Model, public Forecaster {
   Dynamics dynamics_;
 
  private:
-  bool open_loop(const at::Tensor& actions) const;
+  friend class CodeModelEngine;
+  bool open_loop(const State& state, const at::Tensor& actions) const;
 
   MaskingOptions masking_;
 };

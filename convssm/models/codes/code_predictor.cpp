@@ -1,9 +1,8 @@
-// The codes of a frame wait in the state (models/waiting_state.h) beside `random`, the position of each clip's draws.
+// The codes of a frame wait in the state.
 #include "convssm/models/codes/code_predictor.h"
 
 #include <ATen/ATen.h>
 
-#include "convssm/models/clip_random.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 
@@ -40,7 +39,7 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
                clips.frames());
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,h,w]
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
-  const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, 0, masking, blind);
+  const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, masking, blind);
   auto out = dynamics_.run(features, B, slice_actions(clips.actions, 1, L + 1), core_state(start),
                            slice_timing(clips.timing, 0, L));
 
@@ -57,10 +56,10 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   return {total, {{"cross_entropy", total.detach()}, {"nats_per_code", per_code}}, make_state(out.state)};
 }
 
-State CodePredictor::after(const State& core, const at::Tensor& codes, bool forecast, const at::Tensor& random,
+State CodePredictor::after(const State& core, const at::Tensor& codes, bool forecast, const Place& place,
                            const ssm::Timing& timing) const {
   State state = make_state(core, kCodes, codes, forecast, timing);
-  state.set(kRandom, random);
+  set_place(state, place);
   return state;
 }
 
@@ -78,14 +77,13 @@ State CodePredictor::start(const Clips& context, const Seeds& seeds) {
                      inner, slice_timing(context.timing, k, end))
                 .state;
   }
-  return after(inner, last_frame(codes), false, first_position(seeds, B).to(codes.device()), last_time(context.timing));
+  return after(inner, last_frame(codes), false, first_place(seeds, B, known, codes.device()), last_time(context.timing));
 }
 
 at::Tensor CodePredictor::waiting_codes(const State& state) const {
-  const at::Tensor codes = codes_.waiting(state, kCodes), random = waiting_value(state, kRandom, {2}, at::kLong);
-  if (random.size(0) == codes.size(0)) return codes;
-  fail(ErrorKind::data, "the state must hold random positions for the {} clips of its codes, got {}", codes.size(0),
-       random.size(0));
+  at::Tensor codes = codes_.waiting(state, kCodes);
+  place_of(state, codes.size(0));
+  return codes;
 }
 
 int64_t CodePredictor::clips_in(const State& state) const { return waiting_codes(state).size(0); }
@@ -95,19 +93,24 @@ State CodePredictor::observe(const State& state, const at::Tensor& frame, const 
   const at::Tensor waiting = waiting_codes(state);
   const ssm::Timing timing = waiting_timing(state, waiting.size(0));
   State inner = core_state(state);
-  if (!forecast_waits(state)) inner = dynamics_.step(features_of(waiting), action, inner, timing).state;
+  Place place = place_of(state, waiting.size(0));
+  if (!forecast_waits(state)) {
+    inner = dynamics_.step(features_of(waiting), action, inner, timing).state;
+    place.number = place.number + 1;
+  }
   const at::Tensor codes = codes_.codes_of("observe", {frame.unsqueeze(1)}).squeeze(1);
   ops::require_shape("observe", "codes of the frame", codes, waiting.sizes());
-  return after(inner, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
+  return after(inner, codes, false, place, {{}, {}, timing.step_rescale});
 }
 
 CodePredictor::Drawn CodePredictor::draw(at::Tensor& random, const at::Tensor& y) {
-  return {draw_codes(random, decoder_(y), options_.sampling), {}};
+  const at::Tensor logits = decoder_(y);
+  return {draw_codes(random, logits, options_.sampling), sound_rows(logits), {}};
 }
 
-State CodePredictor::after_draw(const State& core, const Drawn& drawn, const at::Tensor&, const at::Tensor& random,
+State CodePredictor::after_draw(const State& core, const Drawn& drawn, const at::Tensor&, const Place& place,
                                 double step_rescale) const {
-  return after(core, drawn.codes, true, random, {{}, {}, step_rescale});
+  return after(core, drawn.codes, true, place, {{}, {}, step_rescale});
 }
 
 std::string CodePredictor::description() const {

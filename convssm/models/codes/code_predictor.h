@@ -3,7 +3,7 @@
 //   e_t = table[codes_t],  f_t = Encoder(e_t),  deter_t = core([f_t, embedding(a_{t+1})]),  logits_{t+1} = Decoder(deter_t)
 // Loss: smoothed cross-entropy, summed over the pixels of a frame, averaged over the frames that count (codes/masking.h).
 // Forecasts draw every code on its own. With causal masking a frame whose action is known is forecast without a look at the
-// frames that were forecast before it: all frames of a future are one pass through the core.
+// frames that were forecast before it: the eager engine takes many of them through the core in one pass.
 #pragma once
 
 #include "convssm/models/codes/code_model.h"
@@ -42,9 +42,9 @@ class CodePredictor : public CodeModel {
   at::Tensor waiting_codes(const State& state) const;
   at::Tensor waiting_input(const State& state) override { return features_of(waiting_codes(state)); }
   Drawn draw(at::Tensor& random, const at::Tensor& y) override;
-  State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+  State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const Place& place,
                    double step_rescale) const override;
-  State after(const State& core, const at::Tensor& codes, bool forecast, const at::Tensor& random,
+  State after(const State& core, const at::Tensor& codes, bool forecast, const Place& place,
               const ssm::Timing& timing) const;
 
   CodeOptions options_;

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "convssm/ops/check.h"
@@ -25,6 +26,8 @@ std::vector<int64_t> counted_frames(int64_t count, double rate, Stream random) {
   return frames;
 }
 
+at::Tensor masked(const at::Tensor& actions) { return actions.is_floating_point() ? at::isnan(actions) : actions < 0; }
+
 }  // namespace
 
 void MaskingOptions::read_from(OptionReader& read) {
@@ -41,6 +44,10 @@ void MaskingOptions::read_from(OptionReader& read) {
   ops::require("model.causal_masking", context > 0, "context must be at least 1 frame, got {}", context);
 }
 
+int64_t MaskingOptions::telling_frames() const {
+  return 1 + static_cast<int64_t>(std::ceil(2 / (1 - drop_loss) - 1e-9));
+}
+
 void MaskingOptions::check_length(int64_t frames) const {
   ops::require("model", context < frames,
                "causal_masking.context = {} leaves nothing to predict of clips of {} frames (train.frames); take a "
@@ -50,12 +57,12 @@ void MaskingOptions::check_length(int64_t frames) const {
 
 at::Tensor masked_rows(const at::Tensor& actions, int64_t B, const at::TensorOptions& like) {
   if (!actions.defined()) return at::ones({B}, like.dtype(at::kBool));
-  const at::Tensor masked = actions.is_floating_point() ? at::isnan(actions) : actions < 0;
-  return masked.reshape({B, -1}).any(1);
+  return masked(actions).reshape({B, -1}).any(1);
 }
 
 Choices draw_choices(const MaskingOptions& options, int64_t predictions, const Stream& random) {
-  return {counted_frames(predictions, options.drop_loss, random.split("drop loss")), {}, random.split("quantizer")};
+  return {.frames = counted_frames(predictions, options.drop_loss, random.split("drop loss")),
+          .random = random.split("quantizer")};
 }
 
 at::Tensor chosen_frames(const at::Tensor& predictions, int64_t B, const std::vector<int64_t>& frames) {
@@ -68,16 +75,13 @@ at::Tensor chosen_frames(const at::Tensor& predictions, int64_t B, const std::ve
 }
 
 at::Tensor blind_rows(const at::Tensor& actions, int64_t B) {
-  if (!actions.defined()) return at::ones({B}, at::kBool);
-  const at::Tensor masked = actions.is_floating_point() ? at::isnan(actions) : actions < 0;
-  return masked.flatten(1).all(1);
+  return actions.defined() ? masked(actions).flatten(1).all(1) : at::ones({B}, at::kBool);
 }
 
-at::Tensor hide_frames(const at::Tensor& features, int64_t B, int64_t first, const MaskingOptions& options,
-                       const at::Tensor& blind) {
+at::Tensor hide_frames(const at::Tensor& features, int64_t B, const MaskingOptions& options, const at::Tensor& blind) {
   const int64_t T = features.size(0) / B;
-  if (!options.causal() || first + T <= options.context) return features;
-  const at::Tensor late = at::arange(first, first + T, features.options().dtype(at::kLong)) >= options.context;
+  if (!options.causal() || T <= options.context) return features;
+  const at::Tensor late = at::arange(T, features.options().dtype(at::kLong)) >= options.context;
   const at::Tensor hidden =
       late.unsqueeze(1).logical_and(blind.to(features.device()).logical_not()).view({T * B, 1, 1, 1});
   return features.masked_fill(hidden, options.value);

@@ -24,6 +24,9 @@ struct MaskingOptions {
 
   void read_from(OptionReader& read);
   bool causal() const { return context > 0; }
+  int64_t first_hidden() const { return like_reference ? context - 1 : context; }  // in generation
+
+  int64_t telling_frames() const;  // of which two predictions count, and one of half of them (Model::telling_frames)
 
   // Error(usage) if clips of this many frames leave nothing to predict after the context.
   void check_length(int64_t frames) const;
@@ -33,7 +36,8 @@ struct MaskingOptions {
 struct Choices {
   std::vector<int64_t> frames;  // the predictions that count: number s is that of frame s + 1
   at::Tensor hidden = {};     // [S*B,h,w] bool, frames of one time together: tokens that the prior of TECO does not see
-  Stream random = Stream(0);  // of its quantizer, whose dead codes may begin again
+  bool restart = true;        // dead codes of its quantizer may begin again
+  Stream random = Stream(0);  // of its quantizer
 };
 Choices draw_choices(const MaskingOptions& options, int64_t predictions, const Stream& random);
 
@@ -43,10 +47,9 @@ at::Tensor blind_rows(const at::Tensor& actions, int64_t B);
 // Rows [B] of actions [B] or [B,A] that are masked; all of them if there are no actions.
 at::Tensor masked_rows(const at::Tensor& actions, int64_t B, const at::TensorOptions& like);
 
-// Features [T*B,...], frames of one time together: those of frames from `context` on, counted from `first`, become `value`
-// in the rows that are not blind.
-at::Tensor hide_frames(const at::Tensor& features, int64_t B, int64_t first, const MaskingOptions& options,
-                       const at::Tensor& blind);
+// Features [T*B,...], frames of one time together: those of frames from `context` on become `value` in the rows that are
+// not blind.
+at::Tensor hide_frames(const at::Tensor& features, int64_t B, const MaskingOptions& options, const at::Tensor& blind);
 
 // Of predictions [L*B,...] those of the chosen frames, [S*B,...].
 at::Tensor chosen_frames(const at::Tensor& predictions, int64_t B, const std::vector<int64_t>& frames);

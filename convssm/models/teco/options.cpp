@@ -35,13 +35,18 @@ TecoOptions::TecoOptions() {
 
 TecoOptions TecoOptions::from_json(const nlohmann::json& json) {
   TecoOptions o;
-  nlohmann::json quantizer = {{"name", "cosine"}, {"size", 1024}, {"features", 32}}, maskgit = nlohmann::json::object();
+  nlohmann::json quantizer = nlohmann::json::object(), maskgit = nlohmann::json::object();
   OptionReader read("model", json);
   o.read_from(read);
   read("features", o.features);
   read("quantizer", quantizer);
   read("maskgit", maskgit);
   read.finish();
+  if (quantizer.is_object() && !quantizer.contains("name")) {  // its own, changed
+    nlohmann::json own = {{"name", "cosine"}, {"size", 1024}, {"features", 32}};
+    own.update(quantizer);
+    quantizer = own;
+  }
   o.quantizer = nn::QuantizerOptions::from_json("model.quantizer", quantizer);
   o.draft.sampling = o.sampling;
   read_maskgit(maskgit, o);

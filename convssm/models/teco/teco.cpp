@@ -34,12 +34,11 @@ Teco::Teco(const TecoOptions& options) : CodeModel(options, Stream(options.seed,
 
 at::Tensor Teco::first_before(int64_t B) const { return before_first_.unsqueeze(0).expand({B, -1, -1, -1}); }
 
-Teco::Latents Teco::posterior(const at::Tensor& before, const at::Tensor& now, const Stream& random) {
+Teco::Latents Teco::posterior(const at::Tensor& before, const at::Tensor& now, const nn::QuantizerUse& use) {
   Latents out;
   const at::Tensor pair = at::cat({before, now}, 1).contiguous(at::MemoryFormat::ChannelsLast);
   out.z = to_latent_(encoder_(pair));
-  const bool learn = is_training() && at::GradMode::is_enabled();
-  out.quantized = quantizer_->forward(ops::dense(out.z, project_in_), {.learn = learn, .random = random});
+  out.quantized = quantizer_->forward(ops::dense(out.z, project_in_), use);
   out.zq = ops::dense(out.quantized.out, project_out_);
   return out;
 }
@@ -76,6 +75,7 @@ LossOutput Teco::loss(const Clips& clips, const LossContext& context, const Stat
   Choices choices = draw_choices(options_.masking, predictions, context.random);
   const int64_t frames = static_cast<int64_t>(choices.frames.size()) * B;
   choices.hidden = draw_masks(options_.schedule, frames, height_, width_, context.random.split("prior"));
+  choices.restart = nn::codes_may_restart(context.step, context.steps);
   return loss_of(clips, choices);
 }
 
@@ -88,10 +88,11 @@ LossOutput Teco::loss_of(const Clips& clips, const Choices& choices) {
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,H,W]
   const at::Tensor embedded = codes_.embed(codes);
   const at::Tensor before = at::cat({first_before(B), embedded.slice(0, 0, L * B)});
-  const Latents latents = posterior(before, embedded, choices.random);
+  const bool learn = is_training() && at::GradMode::is_enabled();
+  const Latents latents = posterior(before, embedded, {learn, choices.restart, choices.random});
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
   const at::Tensor input = at::cat({latents.z.slice(0, 0, B), latents.zq.slice(0, B, L * B)});
-  const auto out = dynamics_.run(hide_frames(input, B, 0, masking, blind), B, slice_actions(clips.actions, 1, T), {},
+  const auto out = dynamics_.run(hide_frames(input, B, masking, blind), B, slice_actions(clips.actions, 1, T), {},
                                  slice_timing(clips.timing, 0, L));
 
   const auto counted = [&](const at::Tensor& x) { return chosen_frames(x, B, choices.frames); };

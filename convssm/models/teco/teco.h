@@ -55,18 +55,18 @@ class Teco : public CodeModel {
     at::Tensor z, zq;  // [N,E,h,w]: as they are, and the nearest that codes can say
     nn::Quantized quantized;
   };
-  // Of embedded codes [N,F,H,W]; `random` is for a quantizer that learns.
-  Latents posterior(const at::Tensor& before, const at::Tensor& now, const Stream& random = Stream(0));
+  // Of embedded codes [N,F,H,W].
+  Latents posterior(const at::Tensor& before, const at::Tensor& now, const nn::QuantizerUse& use = {});
   at::Tensor latent_of(const at::Tensor& tokens);  // [N,h,w] int64 -> [N,E,h,w]
   at::Tensor first_before(int64_t B) const;        // what stands before the first frame
 
   at::Tensor waiting_latent(const State& state) const;
   at::Tensor waiting_input(const State& state) override { return waiting_latent(state); }
   Drawn draw(at::Tensor& random, const at::Tensor& deter) override;
-  State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+  State after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const Place& place,
                    double step_rescale) const override;
-  State after(const State& core, const at::Tensor& latent, const at::Tensor& codes, bool forecast,
-              const at::Tensor& random, const ssm::Timing& timing) const;
+  State after(const State& core, const at::Tensor& latent, const at::Tensor& codes, bool forecast, const Place& place,
+              const ssm::Timing& timing) const;
   at::Tensor prior_loss(const at::Tensor& tokens, const at::Tensor& deter, const Choices& choices,
                         const at::Tensor& blind);
 

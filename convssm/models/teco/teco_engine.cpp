@@ -2,17 +2,17 @@
 // through the model itself.
 #include <ATen/ATen.h>
 
-#include "convssm/models/core_plan.h"
+#include "convssm/models/codes/code_model_engine.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
 
-class TecoEngine : public CorePlanEngine {
+class TecoEngine : public CodeModelEngine {
  public:
   TecoEngine(Teco& model, const EngineOptions& options)
-      : CorePlanEngine(model, options),
+      : CodeModelEngine(model, options),
         model_(model),
         places_(places_of(model)),
         core_(add_plan([&model](nn::FramePlan& plan) {
@@ -31,21 +31,23 @@ class TecoEngine : public CorePlanEngine {
   at::Tensor next(const at::Tensor& action) override {
     const at::NoGradGuard no_grad;
     core_->doors().at("latent").copy_(model_.hidden(state_, model_.waiting_latent(state_), action));
-    run_core(model_.dynamics_.actions(), action);
+    run_core(action);
     const at::Tensor deter = core_->doors().at("deter");
-    at::Tensor random = state_.get("random");
+    Teco::Place place = model_.place_of(state_, deter.size(0));
     const int64_t n = model_.height_ * model_.width_;
     prior_->doors().at("known").copy_(model_.prior_->condition(deter));
     const at::Tensor tokens =
-        draft_and_revise(random, n, model_.prior_->hidden_token(), model_.options_.draft,
+        draft_and_revise(place.random, n, model_.prior_->hidden_token(), model_.options_.draft,
                          [&](const at::Tensor& shown, const at::Tensor& places) { return logits_at(shown, places); });
     const at::Tensor latent = model_.latent_of(tokens.view({-1, model_.height_, model_.width_}));
     decode_->doors().at("deter").copy_(deter);
     decode_->doors().at("latent").copy_(latent);
     decode_->run();
-    const at::Tensor codes = decode_->doors().at("logits").argmax(1);
-    state_ = model_.after_draw(core_state(state_), {codes, latent}, state_.get("codes"), random, 1);
-    return model_.codes_.frames_of(codes);
+    const at::Tensor said = decode_->doors().at("logits");
+    const Teco::Drawn drawn{said.argmax(1), Teco::sound_rows(said), latent};
+    place.number = place.number + 1;
+    state_ = model_.after_draw(core_state(state_), drawn, state_.get("codes"), place, 1);
+    return model_.frames_of(drawn);
   }
 
  private:
@@ -56,7 +58,7 @@ class TecoEngine : public CorePlanEngine {
     return (n + chunks - 1) / chunks;
   }
 
-  // Chunks may be a token shorter than the plan's: its last place is then asked for twice.
+  // Chunks may be shorter than the plan's: their last place is then asked for again.
   at::Tensor logits_at(const at::Tensor& tokens, const at::Tensor& places) {
     prior_->doors().at("tokens").copy_(tokens);
     const at::Tensor door = prior_->doors().at("places");

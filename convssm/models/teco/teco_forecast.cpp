@@ -2,7 +2,6 @@
 // is one of the pair. Drawn latents go on as they are drawn; frames are not encoded again.
 #include <ATen/ATen.h>
 
-#include "convssm/models/clip_random.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
@@ -15,20 +14,21 @@ constexpr const char *kLatent = "latent", *kCodesBefore = "codes_before";
 }  // namespace
 
 State Teco::after(const State& core, const at::Tensor& latent, const at::Tensor& codes, bool forecast,
-                  const at::Tensor& random, const ssm::Timing& timing) const {
+                  const Place& place, const ssm::Timing& timing) const {
   State state = make_state(core, kLatent, latent, forecast, timing);
   state.set(kCodes, codes);
-  state.set(kRandom, random);
+  set_place(state, place);
   return state;
 }
 
 at::Tensor Teco::waiting_latent(const State& state) const {
   const at::Tensor latent = waiting_value(state, kLatent, {options_.features, height_, width_}, at::kFloat);
-  const at::Tensor codes = codes_.waiting(state, kCodes), random = waiting_value(state, kRandom, {2}, at::kLong);
+  const at::Tensor codes = codes_.waiting(state, kCodes);
   const at::Tensor before = forecast_waits(state) ? codes_.waiting(state, kCodesBefore) : codes;
   const int64_t B = latent.size(0);
-  if (codes.size(0) == B && random.size(0) == B && before.size(0) == B) return latent;
-  fail(ErrorKind::data, "the state must hold codes and random positions for the {} clips of its latents", B);
+  place_of(state, B);
+  if (codes.size(0) == B && before.size(0) == B) return latent;
+  fail(ErrorKind::data, "the state must hold codes for the {} clips of its latents", B);
 }
 
 State Teco::start(const Clips& context, const Seeds& seeds) {
@@ -52,7 +52,7 @@ State Teco::start(const Clips& context, const Seeds& seeds) {
                      slice_timing(context.timing, k, last))
                 .state;
   }
-  return after(inner, latent.clone(), last_frame(codes), false, first_position(seeds, B).to(codes.device()),
+  return after(inner, latent.clone(), last_frame(codes), false, first_place(seeds, B, known, codes.device()),
                last_time(context.timing));
 }
 
@@ -62,13 +62,17 @@ State Teco::observe(const State& state, const at::Tensor& frame, const at::Tenso
   const ssm::Timing timing = waiting_timing(state, latent.size(0));
   const bool replaces = forecast_waits(state);
   State inner = core_state(state);
-  if (!replaces) inner = dynamics_.step(latent, action, inner, timing).state;
+  Place place = place_of(state, latent.size(0));
+  if (!replaces) {
+    inner = dynamics_.step(latent, action, inner, timing).state;
+    place.number = place.number + 1;
+  }
   const at::Tensor codes = codes_.codes_of("observe", {frame.unsqueeze(1)}).squeeze(1);
   ops::require_shape("observe", "codes of the frame", codes, waiting.sizes());
   // The frame before the one that is replaced: forecasts remember it.
   const at::Tensor before = replaces ? state.get(kCodesBefore) : waiting;
   const at::Tensor zq = posterior(codes_.embed(before), codes_.embed(codes)).zq;
-  return after(inner, zq, codes, false, state.get(kRandom), {{}, {}, timing.step_rescale});
+  return after(inner, zq, codes, false, place, {{}, {}, timing.step_rescale});
 }
 
 Teco::Drawn Teco::draw(at::Tensor& random, const at::Tensor& deter) {
@@ -80,12 +84,13 @@ Teco::Drawn Teco::draw(at::Tensor& random, const at::Tensor& deter) {
   };
   const at::Tensor tokens = draft_and_revise(random, n, prior_->hidden_token(), options_.draft, logits);
   const at::Tensor latent = latent_of(tokens.view({B, height_, width_}));
-  return {decoder_(at::cat({deter, latent}, 1)).argmax(1), latent};
+  const at::Tensor said = decoder_(at::cat({deter, latent}, 1));
+  return {said.argmax(1), sound_rows(said), latent};
 }
 
-State Teco::after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const at::Tensor& random,
+State Teco::after_draw(const State& core, const Drawn& drawn, const at::Tensor& before, const Place& place,
                        double step_rescale) const {
-  State next = after(core, drawn.latent, drawn.codes, true, random, {{}, {}, step_rescale});
+  State next = after(core, drawn.latent, drawn.codes, true, place, {{}, {}, step_rescale});
   next.set(kCodesBefore, before);
   return next;
 }

@@ -12,8 +12,7 @@
 namespace convssm::models {
 namespace {
 
-constexpr double kRestartsUntil = 0.9;  // of the steps: then the table settles
-constexpr double kCollapsed = 0.05;     // share of codes in use
+constexpr double kCollapsed = 0.05;  // share of codes in use
 
 at::Tensor gradient(const at::Tensor& of, const at::Tensor& by, bool keep_graph, const at::Tensor& seed = {}) {
   std::vector<at::Tensor> seeds;
@@ -91,7 +90,7 @@ VqGan::Reconstruction VqGan::reconstruction(const at::Tensor& x, const at::Tenso
 
 LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid, const LossContext& context) {
   const bool learn = is_training() && at::GradMode::is_enabled();
-  const bool restart = static_cast<double>(context.step) < kRestartsUntil * static_cast<double>(context.steps);
+  const bool restart = nn::codes_may_restart(context.step, context.steps);
   const auto [raw, quantized] = autoencoder_->forward(x, {learn, restart, context.random.split("quantizer")});
   const at::Tensor y = valid.defined() ? at::where(valid, raw, x) : raw;  // what was not measured is no error
   const auto [nll, l1, perceptual] = reconstruction(x, y);
