@@ -55,8 +55,9 @@ class SettingRun {
     data::Clips clips = read_windows(job_.dataset, these, setting_.frames());
     has_actions_ = clips.actions.defined();
     const data::ActionFormat format = models::forecaster_of(job_.model).actions();
-    if (!setting_.actions && format.matter()) {
-      clips.actions = generate::masked_actions(count, setting_.frames(), format);
+    if (!setting_.actions) {
+      clips.actions = format.matter() ? generate::masked_actions(count, setting_.frames(), format)
+                                      : data::masked_like(clips.actions);
     }
     if (clips.revisit.defined()) seen_.push_back(seen_in_context(clips.revisit, K));
 
