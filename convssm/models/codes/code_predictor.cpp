@@ -77,7 +77,8 @@ State CodePredictor::start(const Clips& context, const Seeds& seeds) {
                      inner, slice_timing(context.timing, k, end))
                 .state;
   }
-  return after(inner, last_frame(codes), false, first_place(seeds, B, known, codes.device()), last_time(context.timing));
+  return after(inner, last_frame(codes), false, first_place(seeds, B, known, codes.device()),
+               last_time(context.timing));
 }
 
 at::Tensor CodePredictor::waiting_codes(const State& state) const {
