@@ -49,16 +49,17 @@ HWY_INLINE void store(D d, T* row, int64_t P, int64_t c, hn::Vec<D> re, hn::Vec<
 }
 
 // Asks for the same channels `distance` further: the next frame of a tile is too far away for the hardware to foresee,
-// which follows streams within a page. By the time the tile's other rows are done it has arrived. May point outside of
-// the array, where it does nothing.
+// which follows streams within a page. By the time the tile's other rows are done it has arrived. Into the second-level
+// cache: the first would not hold it until then, and has fewer requests under way at a time. May point outside of the
+// array, where it does nothing.
 template <ScanForm form, typename T>
 HWY_INLINE void prefetch(const T* row, int64_t distance, int64_t P, int64_t c) {
   const auto address = reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(distance * int64_t{sizeof(T)});
   const auto at = [address](int64_t i) HWY_ATTR {
     return reinterpret_cast<const T*>(address + static_cast<uintptr_t>(i * int64_t{sizeof(T)}));
   };
-  hwy::Prefetch(at(form == ScanForm::complex ? 2 * c : c));
-  if constexpr (form == ScanForm::split) hwy::Prefetch(at(P + c));
+  __builtin_prefetch(at(form == ScanForm::complex ? 2 * c : c), 0, 2);
+  if constexpr (form == ScanForm::split) __builtin_prefetch(at(P + c), 0, 2);
 }
 
 constexpr ScanForm carry_form(ScanForm form) { return form == ScanForm::real ? ScanForm::real : ScanForm::split; }
