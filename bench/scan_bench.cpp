@@ -17,9 +17,7 @@ struct Problem {
 
 // Copies bytes so that as many pass as when `arrays` of the size of b are read or written once.
 void copy_arrays(const at::Tensor& to, const at::Tensor& from, int64_t arrays) {
-  const int64_t bytes = static_cast<int64_t>(from.nbytes());
-  for (; arrays >= 2; arrays -= 2) copy_bytes(to.data_ptr(), from.data_ptr(), bytes);
-  if (arrays == 1) copy_bytes(to.data_ptr(), from.data_ptr(), bytes / 2);
+  copy_bytes(to.data_ptr(), from.data_ptr(), static_cast<int64_t>(from.nbytes()), static_cast<double>(arrays) / 2);
 }
 
 // Forward and backward with coefficients a, against copies of that many arrays.
