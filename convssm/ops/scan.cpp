@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
@@ -103,25 +104,36 @@ at::Tensor share_memory(const at::Tensor& b) {
   return x;
 }
 
+// x_L in memory of its own, x being contiguous on the CPU. Copied by this thread: on a busy machine, waiting for the
+// others costs more than one frame.
+at::Tensor copy_of_last(const at::Tensor& x) {
+  at::Tensor last = at::empty(x.sizes().slice(1), x.options());
+  const auto* end = static_cast<const char*>(x.data_ptr()) + x.nbytes();
+  std::memcpy(last.data_ptr(), end - last.nbytes(), last.nbytes());
+  return last;
+}
+
 struct ScanFunction : torch::autograd::Function<ScanFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& a, const at::Tensor& b,
                                const OptionalTensor& start, int64_t algorithm, int64_t chunk, bool consume) {
     const at::Tensor x0 = start.value_or(at::Tensor());
     const ScanOptions options{static_cast<ScanAlgorithm>(algorithm), chunk};
     const ScanProblem p = check_problem(a, b, x0);
-    at::Tensor x;
+    at::Tensor x, last;
     if (uses_kernels(options.algorithm, b)) {
       const at::Tensor input = contiguous(b);
       x = consume ? share_memory(input) : at::empty_like(input);
       scan_cpu(p, contiguous(a), input, contiguous(x0), x, choose_chunk(p, options));
+      last = copy_of_last(x);
     } else {
       x = plain_scan(p, options.algorithm, a, b, x0).contiguous();
+      last = x[-1].clone();
     }
     ctx->set_materialize_grads(false);
     ctx->saved_data["algorithm"] = algorithm;
     ctx->saved_data["chunk"] = chunk;
     ctx->save_for_backward({a, x, x0});
-    return {x, x[-1].clone()};
+    return {x, last};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {

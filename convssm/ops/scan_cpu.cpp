@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <vector>
 
 #include "convssm/ops/scan_problem.h"
@@ -106,7 +107,11 @@ void for_tiles(const std::vector<Tile>& tiles, int64_t chunks, const Run& run) {
 // The carry of one frame in split order: [B,S,row], from a frame in the problem's form (or zero).
 template <typename T>
 at::Tensor make_carry(const ScanProblem& p, const at::Tensor& frame, at::TensorOptions options) {
-  if (!frame.defined()) return at::zeros({p.B, p.S, p.row()}, options);
+  if (!frame.defined()) {  // without at::zeros, which would wait for the other threads to help with it
+    at::Tensor carry = at::empty({p.B, p.S, p.row()}, options);
+    std::memset(carry.data_ptr(), 0, carry.nbytes());
+    return carry;
+  }
   if (p.form != ScanForm::complex) return frame.reshape({p.B, p.S, p.row()}).clone();
   return split_numbers(frame).reshape({p.B, p.S, p.row()});
 }
