@@ -62,12 +62,15 @@ bool Settings::wants(const std::string& model) const {
   return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
 }
 
-void copy_bytes(void* to, const void* from, int64_t bytes) {
+void copy_bytes(void* to, const void* from, int64_t bytes, double times) {
   const int64_t parts = at::get_num_threads();
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = bytes / parts * i, last = i + 1 == parts ? bytes : bytes / parts * (i + 1);
-      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, last - first);
+      for (double left = times; left > 0; left -= 1) {
+        const auto size = static_cast<size_t>(static_cast<double>(last - first) * std::min(left, 1.0));
+        std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, size);
+      }
     }
   });
 }

@@ -34,8 +34,8 @@ double quantile(std::vector<double> values, double q);
 
 double milliseconds(const std::function<void()>& action);
 
-// The parts of a copy, one per thread, as the C library does it.
-void copy_bytes(void* to, const void* from, int64_t bytes);
+// The parts of a copy, one per thread, as the C library does it. `times` may have a fraction; the threads meet once.
+void copy_bytes(void* to, const void* from, int64_t bytes, double times = 1);
 
 using Report = std::function<void(const Row&)>;
 

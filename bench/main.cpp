@@ -47,7 +47,7 @@ std::string number(double value) {
 
 void print(const Row& row) {
   const bool compared = row.reference > 0;
-  fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", row.name, number(row.value), row.unit,
+  fmt::print("{:<40} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", row.name, number(row.value), row.unit,
              compared ? number(row.reference) : "", compared ? number(row.ratio) : "",
              row.spread > 0 ? fmt::format("±{:.2f}", row.spread) : "", row.what);
   std::fflush(stdout);
@@ -66,7 +66,7 @@ void measure(const BenchOptions& options) {
   const auto groups = chosen_groups(options.only);
   fmt::print("{} threads, {}; {} rounds in turns; ratio = reference / value, ± half the interquartile range\n",
              threads(), ops::isa_name(), options.settings.rounds);
-  fmt::print("{:<36} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
+  fmt::print("{:<40} {:>10} {:<8} {:>10} {:>8} {:>8}  {}\n", "name", "value", "unit", "reference", "ratio", "spread",
              "reference is");
   std::vector<Row> rows;
   for (const auto& group : groups) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
@@ -34,6 +35,19 @@ void check_dtypes(const at::Tensor& a, const at::Tensor& b) {
   require("scan", a.device() == b.device(), "a must be on {}, got {}", b.device().str(), a.device().str());
 }
 
+// The shape of a: [P], [L,P], [L,B,P] or that of b. One row per sample is the same as one per pixel where that is one.
+void check_coefficients(ScanProblem& p, const at::Tensor& a, const at::Tensor& b) {
+  std::vector<int64_t> full = b.sizes().vec();
+  full.back() = p.P;
+  const std::vector<std::vector<int64_t>> shapes{{p.P}, {p.L, p.P}, {p.L, p.B, p.P}, full};
+  require("scan", std::find(shapes.begin(), shapes.end(), a.sizes().vec()) != shapes.end(),
+          "a must be [P], [L,P], [L,B,P] or, per pixel, {} with L = {}, B = {}, P = {} for b {}, got {}",
+          shape_text(full), p.L, p.B, p.P, shape_text(b.sizes()), shape_text(a.sizes()));
+  p.a_per_step = a.dim() >= 2;
+  p.a_per_sample = a.dim() >= 3;
+  p.a_per_row = p.a_per_sample && (a.dim() == b.dim() || p.S == 1);
+}
+
 ScanProblem check_problem(const at::Tensor& a, const at::Tensor& b, const at::Tensor& x0) {
   check_dtypes(a, b);
   require("scan", b.dim() >= 3, "b must be [L,B,...,P], got {}", shape_text(b.sizes()));
@@ -48,13 +62,7 @@ ScanProblem check_problem(const at::Tensor& a, const at::Tensor& b, const at::Te
   }
   p.P = p.form == ScanForm::split ? b.size(-1) / 2 : b.size(-1);
   p.S = b.numel() / (p.L * p.B * b.size(-1));
-  p.a_per_step = a.dim() >= 2;
-  p.a_per_sample = a.dim() == 3;
-  const std::vector<int64_t> full{p.L, p.B, p.P};
-  const bool fits =
-      a.sizes() == at::IntArrayRef{p.P} || a.sizes() == at::IntArrayRef{p.L, p.P} || a.sizes() == at::IntArrayRef(full);
-  require("scan", fits, "a must be [P], [L,P] or [L,B,P] with L = {}, B = {}, P = {}, got {}", p.L, p.B, p.P,
-          shape_text(a.sizes()));
+  check_coefficients(p, a, b);
   if (x0.defined()) {
     require_shape("scan", "x0", x0, b.sizes().slice(1));
     require_like("scan", "x0", x0, b);
@@ -96,25 +104,36 @@ at::Tensor share_memory(const at::Tensor& b) {
   return x;
 }
 
+// x_L in memory of its own, x being contiguous on the CPU. Copied by this thread: on a busy machine, waiting for the
+// others costs more than one frame.
+at::Tensor copy_of_last(const at::Tensor& x) {
+  at::Tensor last = at::empty(x.sizes().slice(1), x.options());
+  const auto* end = static_cast<const char*>(x.data_ptr()) + x.nbytes();
+  std::memcpy(last.data_ptr(), end - last.nbytes(), last.nbytes());
+  return last;
+}
+
 struct ScanFunction : torch::autograd::Function<ScanFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& a, const at::Tensor& b,
                                const OptionalTensor& start, int64_t algorithm, int64_t chunk, bool consume) {
     const at::Tensor x0 = start.value_or(at::Tensor());
     const ScanOptions options{static_cast<ScanAlgorithm>(algorithm), chunk};
     const ScanProblem p = check_problem(a, b, x0);
-    at::Tensor x;
+    at::Tensor x, last;
     if (uses_kernels(options.algorithm, b)) {
       const at::Tensor input = contiguous(b);
       x = consume ? share_memory(input) : at::empty_like(input);
       scan_cpu(p, contiguous(a), input, contiguous(x0), x, choose_chunk(p, options));
+      last = copy_of_last(x);
     } else {
       x = plain_scan(p, options.algorithm, a, b, x0).contiguous();
+      last = x[-1].clone();
     }
     ctx->set_materialize_grads(false);
     ctx->saved_data["algorithm"] = algorithm;
     ctx->saved_data["chunk"] = chunk;
     ctx->save_for_backward({a, x, x0});
-    return {x, x[-1].clone()};
+    return {x, last};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -167,8 +186,13 @@ ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const OptionalTensor&
     require_dims("scan_frames_", "x0", *x0, 4, "[B,2P,H,W]");
     start = x0->permute({0, 2, 3, 1});
   }
+  at::Tensor coefficients = a;
+  if (a.defined() && a.dim() > 3) {
+    require_shape("scan_frames_", "a", a, {b.size(0), b.size(1), b.size(2) / 2, b.size(3), b.size(4)});
+    coefficients = a.permute({0, 1, 3, 4, 2});
+  }
   const bool consume = rows.is_contiguous() && !(rows.is_leaf() && rows.requires_grad());
-  const ScanResult result = run(a, rows, start, options, consume);
+  const ScanResult result = run(coefficients, rows, start, options, consume);
   return {result.x.permute({0, 1, 4, 2, 3}), result.last.permute({0, 3, 1, 2})};
 }
 

@@ -1,6 +1,6 @@
 // The linear recurrence at the heart of every state space model here, over all frames at once:
 //   x_k = a_k * x_{k-1} + b_k,   k = 1..L,   elementwise in every lane (sample, pixel, channel).
-// Memory-bound: on the CPU it runs at the speed of copying b to x.
+// Memory-bound: on the CPU it runs at the speed of copying b to x (with coefficients per pixel: of reading these too).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +33,8 @@ struct ScanResult {
 //   split    a complex, b real    [L,B,...,2P]  (Re half, then Im half of the channels, as a convolution makes it)
 //   complex  a complex, b complex [L,B,...,P]
 //   real     a real,    b real    [L,B,...,P]
-// a is [P], [L,P] or [L,B,P]: coefficients may vary per step and per sample (irregular steps; a_k = 0 is a reset).
+// a is [P], [L,P], [L,B,P] or [L,B,...,P]: coefficients may vary per step (irregular steps), per sample (a_k = 0 is a
+// reset) and per pixel (dynamics that depend on the input).
 // x0 is one frame of b, [B,...,2P] or [B,...,P]; without it the state starts at zero. Differentiable in a, b and x0.
 ScanResult scan(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& x0 = {},
                 const ScanOptions& options = {});
@@ -41,7 +42,8 @@ ScanResult scan(const at::Tensor& a, const at::Tensor& b, const OptionalTensor& 
 // The same in the memory of b, which must be contiguous and must not be used afterwards: it holds x then.
 ScanResult scan_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0 = {}, const ScanOptions& options = {});
 
-// The split form on frames with the channel axis in front: b [L,B,2P,H,W], x0 [B,2P,H,W]. Consumes b as scan_ does.
+// The split form on frames with the channel axis in front: b [L,B,2P,H,W], x0 [B,2P,H,W], a per pixel [L,B,P,H,W].
+// Consumes b as scan_ does.
 ScanResult scan_frames_(const at::Tensor& a, at::Tensor b, const OptionalTensor& x0 = {},
                         const ScanOptions& options = {});
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <vector>
 
 #include "convssm/ops/scan_problem.h"
@@ -43,15 +44,14 @@ std::vector<Tile> make_tiles(const ScanProblem& p, int64_t scalar_size) {
   return tiles;
 }
 
-// a as contiguous split rows [La,Ba,row].
-at::Tensor coefficient_rows(const ScanProblem& p, const at::Tensor& a) {
-  at::Tensor rows = p.form == ScanForm::real ? a : split_numbers(a);
-  if (p.a_per_step && !p.a_per_sample) rows = rows.unsqueeze(1);
-  return rows.contiguous();
-}
-
 // Complex tensors as pairs of reals.
 at::Tensor scalars(const at::Tensor& x) { return x.is_complex() ? at::view_as_real(x) : x; }
+
+// a as the kernels take it, [La,rows of a,row]: where it is when each row has its own, else as split rows.
+at::Tensor coefficient_rows(const ScanProblem& p, const at::Tensor& a) {
+  if (p.form == ScanForm::real || p.a_per_row) return scalars(a).contiguous();
+  return split_numbers(a).contiguous();
+}
 
 template <typename T>
 struct Arrays {
@@ -60,18 +60,22 @@ struct Arrays {
   bool stream;
   std::vector<Tile> tiles;
 
-  Arrays(const ScanProblem& problem, const at::Tensor& coefficients, const void* output, bool fresh_output)
+  Arrays(const ScanProblem& problem, const at::Tensor& coefficients, std::initializer_list<const void*> outputs,
+         bool fresh_outputs)
       : p(problem), a(coefficient_rows(problem, coefficients)), tiles(make_tiles(problem, sizeof(T))) {
-    const auto address = reinterpret_cast<uintptr_t>(output);
+    uintptr_t address = 0;
+    for (const void* output : outputs) address |= reinterpret_cast<uintptr_t>(output);
     const int64_t bytes = p.L * p.B * p.S * p.row() * static_cast<int64_t>(sizeof(T));
-    stream = fresh_output && bytes >= kStreamBytes && address % 64 == 0 && p.P * sizeof(T) % 64 == 0;
+    stream = fresh_outputs && bytes >= kStreamBytes && address % 64 == 0 && p.P * sizeof(T) % 64 == 0;
   }
 
-  int64_t a_frame() const { return p.a_per_step ? (p.a_per_sample ? p.B : 1) * p.row() : 0; }
-  int64_t a_sample() const { return p.a_per_sample ? p.row() : 0; }
+  int64_t a_frame() const { return p.a_per_step ? p.a_rows() * p.row() : 0; }
 
-  // The offset of the tile's first row in a frame.
+  // The offsets of the tile's first row in a frame, and of its coefficients.
   int64_t offset(const Tile& tile) const { return (tile.sample * p.S + tile.first_row) * p.row(); }
+  int64_t a_offset(const Tile& tile) const {
+    return p.a_per_row ? offset(tile) : p.a_per_sample ? tile.sample * p.row() : 0;
+  }
 
   void describe(const Tile& tile, int64_t k0, int64_t k1, T* carry, bool store, ScanTile<T>& t) const {
     t.form = p.form;
@@ -82,8 +86,9 @@ struct Arrays {
     t.k0 = k0;
     t.k1 = k1;
     t.frame = p.B * p.S * p.row();
-    t.a = a.template data_ptr<T>() + tile.sample * a_sample();
+    t.a = a.template data_ptr<T>() + a_offset(tile);
     t.a_frame = a_frame();
+    t.a_row = p.a_per_row ? p.row() : 0;
     t.carry = carry + offset(tile);
     t.store = store;
     t.stream = store && stream;
@@ -102,7 +107,11 @@ void for_tiles(const std::vector<Tile>& tiles, int64_t chunks, const Run& run) {
 // The carry of one frame in split order: [B,S,row], from a frame in the problem's form (or zero).
 template <typename T>
 at::Tensor make_carry(const ScanProblem& p, const at::Tensor& frame, at::TensorOptions options) {
-  if (!frame.defined()) return at::zeros({p.B, p.S, p.row()}, options);
+  if (!frame.defined()) {  // without at::zeros, which would wait for the other threads to help with it
+    at::Tensor carry = at::empty({p.B, p.S, p.row()}, options);
+    std::memset(carry.data_ptr(), 0, carry.nbytes());
+    return carry;
+  }
   if (p.form != ScanForm::complex) return frame.reshape({p.B, p.S, p.row()}).clone();
   return split_numbers(frame).reshape({p.B, p.S, p.row()});
 }
@@ -112,25 +121,30 @@ at::Tensor carry_to_form(const ScanProblem& p, const at::Tensor& carry, at::IntA
   return join_halves(carry).reshape(shape);
 }
 
-// The product of the coefficients of frames [k0,k1) as split rows [Ba,1,row], multiplied in double; for phase 2.
+// The product of the coefficients of frames [k0,k1) as split rows that broadcast against a carry, multiplied in double;
+// for phase 2.
 template <typename T>
 at::Tensor chunk_product(const Arrays<T>& arrays, int64_t k0, int64_t k1, bool conjugated) {
   const ScanProblem& p = arrays.p;
-  const int64_t samples = p.a_per_sample ? p.B : 1;
-  at::Tensor product = at::empty({samples, 1, p.row()}, arrays.a.options());
-  const T* a = arrays.a.template data_ptr<T>();
-  T* out = product.template data_ptr<T>();
-  for (int64_t i = 0; i < samples * p.P; ++i) {
-    const int64_t at_sample = i / p.P * p.row(), c = i % p.P;
-    std::complex<double> z = 1;
-    for (int64_t k = k0; k < k1; ++k) {
-      const T* row = a + k * arrays.a_frame() + at_sample;
-      const double im = p.form == ScanForm::real ? 0.0 : static_cast<double>(row[p.P + c]);
-      z *= std::complex<double>(row[c], conjugated ? -im : im);
+  at::Tensor product = at::empty({p.a_per_sample ? p.B : 1, p.a_per_row ? p.S : 1, p.row()}, arrays.a.options());
+  const int64_t step = p.a_per_row && p.form != ScanForm::real ? 2 : 1, im = step == 2 ? 1 : p.P;  // pairs or halves
+  at::parallel_for(0, p.a_rows(), 1, [&](int64_t begin, int64_t end) {
+    std::vector<std::complex<double>> z(p.P);
+    for (int64_t row = begin; row < end; ++row) {
+      std::fill(z.begin(), z.end(), 1.0);
+      for (int64_t k = k0; k < k1; ++k) {
+        const T* a = arrays.a.template data_ptr<T>() + k * arrays.a_frame() + row * p.row();
+        for (int64_t c = 0; c < p.P; ++c) {
+          z[c] *= std::complex<double>(a[step * c], p.form == ScanForm::real ? T{0} : a[step * c + im]);
+        }
+      }
+      T* out = product.template data_ptr<T>() + row * p.row();
+      for (int64_t c = 0; c < p.P; ++c) {
+        out[c] = static_cast<T>(z[c].real());
+        if (p.form != ScanForm::real) out[p.P + c] = static_cast<T>(conjugated ? -z[c].imag() : z[c].imag());
+      }
     }
-    out[at_sample + c] = static_cast<T>(z.real());
-    if (p.form != ScanForm::real) out[at_sample + p.P + c] = static_cast<T>(z.imag());
-  }
+  });
   return product;
 }
 
@@ -145,7 +159,7 @@ at::Tensor multiply_add(const ScanProblem& p, const at::Tensor& a, const at::Ten
 template <typename T>
 void forward(const ScanProblem& p, const at::Tensor& a, const at::Tensor& b, const at::Tensor& x0, at::Tensor& x,
              int64_t chunk) {
-  const Arrays<T> arrays(p, a, x.data_ptr(), x.data_ptr() != b.data_ptr());
+  const Arrays<T> arrays(p, a, {x.data_ptr()}, x.data_ptr() != b.data_ptr());
   const int64_t chunks = (p.L + chunk - 1) / chunk;
   const T* in = static_cast<const T*>(b.data_ptr());
   T* out = static_cast<T*>(x.data_ptr());
@@ -169,7 +183,7 @@ void forward(const ScanProblem& p, const at::Tensor& a, const at::Tensor& b, con
   for_tiles(arrays.tiles, chunks, [&](const Tile& tile, int64_t i) { run(tile, i, starts, true); });
 }
 
-// The sum of every thread's partial gradient of a, in the shape and dtype of a.
+// The sum of every thread's partial gradient of a that rows share, in the shape and dtype of a.
 at::Tensor collect_grad_a(const ScanProblem& p, const at::Tensor& partial, const at::Tensor& a) {
   at::Tensor sum = partial.sum(0);
   if (p.form != ScanForm::real) sum = join_halves(sum);
@@ -181,11 +195,14 @@ ScanGradients backward(const ScanProblem& p, const at::Tensor& a, const at::Tens
                        const at::Tensor& g, const at::Tensor& g_last, int64_t chunk, bool want_grad_a) {
   ScanGradients grads;
   grads.b = at::empty_like(x);
-  const Arrays<T> arrays(p, a, grads.b.data_ptr(), true);
+  if (want_grad_a && p.a_per_row) grads.a = at::empty_like(a);
+  T* grad_a_rows = grads.a.defined() ? static_cast<T*>(grads.a.data_ptr()) : nullptr;
+  const Arrays<T> arrays(p, a, {grads.b.data_ptr(), grad_a_rows}, true);
   const int64_t chunks = (p.L + chunk - 1) / chunk;
-  const int64_t a_rows = (p.a_per_step ? p.L : 1) * (p.a_per_sample ? p.B : 1);
   const auto real = arrays.a.options();
-  at::Tensor partial = at::zeros({at::get_num_threads(), want_grad_a ? a_rows : 0, p.row()}, real.dtype(at::kDouble));
+  const bool sum_grad_a = want_grad_a && !p.a_per_row;
+  const int64_t sums = sum_grad_a ? (p.a_per_step ? p.L : 1) * p.a_rows() : 0;
+  at::Tensor partial = at::zeros({at::get_num_threads(), sums, p.row()}, real.dtype(at::kDouble));
   at::Tensor scratch = at::zeros({at::get_num_threads(), p.row()}, real);
 
   const auto run = [&](const Tile& tile, int64_t index, std::vector<at::Tensor>& carries, bool store) {
@@ -196,11 +213,11 @@ ScanGradients backward(const ScanProblem& p, const at::Tensor& a, const at::Tens
     t.x = static_cast<const T*>(x.data_ptr()) + arrays.offset(tile);
     t.x0 = x0.defined() ? static_cast<const T*>(x0.data_ptr()) + arrays.offset(tile) : nullptr;
     t.mu = static_cast<T*>(grads.b.data_ptr()) + arrays.offset(tile);
-    t.grad_a = store && want_grad_a
-                   ? partial.data_ptr<double>() + thread * a_rows * p.row() + tile.sample * arrays.a_sample()
-                   : nullptr;
+    t.grad_a =
+        store && sum_grad_a ? partial.data_ptr<double>() + thread * sums * p.row() + arrays.a_offset(tile) : nullptr;
     t.grad_a_frame = arrays.a_frame();
     t.scratch = scratch.data_ptr<T>() + thread * p.row();
+    t.grad_a_rows = store && grad_a_rows != nullptr ? grad_a_rows + arrays.a_offset(tile) : nullptr;
     scan_backward_tile(t);
   };
   std::vector<at::Tensor> starts(chunks);
@@ -215,7 +232,7 @@ ScanGradients backward(const ScanProblem& p, const at::Tensor& a, const at::Tens
     }
   }
   for_tiles(arrays.tiles, chunks, [&](const Tile& tile, int64_t i) { run(tile, i, starts, true); });
-  if (want_grad_a) grads.a = collect_grad_a(p, partial, a);
+  if (sum_grad_a) grads.a = collect_grad_a(p, partial, a);
   if (x0.defined()) grads.x0 = carry_to_form(p, starts[0], x0.sizes());
   return grads;
 }

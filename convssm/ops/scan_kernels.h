@@ -14,14 +14,16 @@ enum class ScanForm {
 };
 
 // A tile is `rows` rows of channels [c0,c1), frames [k0,k1). Pointers are at the tile's first row and frame 0.
-// Rows of a and of the carry are always in split order (Re at [c], Im at [P+c]).
+// Rows of the carry are always in split order (Re at [c], Im at [P+c]). So is a row of a that all rows of the tile share;
+// rows of a of their own lie as tensors have them, in pairs (re, im) when numbers are complex.
 template <typename T>
 struct ScanTile {
   ScanForm form;
   int64_t P, rows, c0, c1, k0, k1;
   int64_t frame;    // distance between frames of b, x, g and mu, in T
-  const T* a;       // coefficients of frame 0
+  const T* a;       // coefficients of frame 0, at the tile's first row
   int64_t a_frame;  // distance between frames of a; 0: the same for all
+  int64_t a_row;    // distance between rows of a; 0: one for all rows
   T* carry;         // [rows, row size]: in: state before k0 (backward: after k1); out: after k1 (before k0)
   bool store;       // false: only the carry is wanted
   bool stream;      // write around the cache
@@ -40,9 +42,10 @@ struct ScanBackwardTile : ScanTile<T> {
   const T* x;            // the states
   const T* x0;           // at the tile's first row; nullptr = zero
   T* mu;                 // gradient of b
-  double* grad_a;        // split rows, added to; nullptr = not wanted
+  double* grad_a;        // of a shared by rows: split rows, added to; nullptr = not wanted
   int64_t grad_a_frame;  // distance between frames of grad_a; 0: one row for all frames
   T* scratch;            // one split row, for partial sums
+  T* grad_a_rows;        // of rows of a of their own: written where a is read; nullptr = not wanted
 };
 
 void scan_forward_tile(const ScanForwardTile<float>& tile);

@@ -9,6 +9,7 @@ namespace {
 
 // a as [La,Ba,1...,P] so that it broadcasts against b [L,B,...,P].
 at::Tensor broadcast_coefficients(const at::Tensor& a, int64_t dims) {
+  if (a.dim() == dims) return a;
   std::vector<int64_t> shape(dims, 1);
   shape.back() = a.size(-1);
   if (a.dim() >= 2) shape[0] = a.size(0);
@@ -43,7 +44,7 @@ at::Tensor reduce_to(const at::Tensor& product, const at::Tensor& a) {
   const int64_t dims = product.dim();
   std::vector<int64_t> axes;
   for (int64_t axis = 0; axis < dims - 1; ++axis) {
-    const bool kept = (axis == 0 && a.dim() >= 2) || (axis == 1 && a.dim() == 3);
+    const bool kept = a.dim() == dims || (axis == 0 && a.dim() >= 2) || (axis == 1 && a.dim() == 3);
     if (!kept) axes.push_back(axis);
   }
   return axes.empty() ? product : product.sum(axes);
@@ -76,11 +77,10 @@ at::Tensor scan_naive(const at::Tensor& a, const at::Tensor& b, const at::Tensor
 }
 
 at::Tensor scan_tree(const at::Tensor& a, const at::Tensor& b, const at::Tensor& x0) {
-  std::vector<int64_t> shape(b.dim(), 1);
+  at::Tensor coefficients = broadcast_coefficients(a, b.dim());
+  std::vector<int64_t> shape = coefficients.sizes().vec();
   shape[0] = b.size(0);
-  if (a.dim() == 3) shape[1] = b.size(1);
-  shape.back() = b.size(-1);
-  const at::Tensor coefficients = broadcast_coefficients(a, b.dim()).expand(shape);
+  coefficients = coefficients.expand(shape);
   if (!x0.defined()) return tree(coefficients, b);
   const at::Tensor first = (coefficients[0] * x0 + b[0]).unsqueeze(0);
   return tree(coefficients, at::cat({first, b.slice(0, 1)}));

@@ -10,10 +10,11 @@ namespace convssm::ops {
 
 struct ScanProblem {
   ScanForm form;
-  int64_t L, B, S, P;  // frames, samples, rows per sample (pixels), channels
-  bool a_per_step, a_per_sample;
+  int64_t L, B, S, P;                        // frames, samples, rows per sample (pixels), channels
+  bool a_per_step, a_per_sample, a_per_row;  // each includes those before it
 
-  int64_t row() const { return form == ScanForm::real ? P : 2 * P; }  // scalars in a row
+  int64_t row() const { return form == ScanForm::real ? P : 2 * P; }           // scalars in a row
+  int64_t a_rows() const { return a_per_row ? B * S : a_per_sample ? B : 1; }  // rows of a in a frame
 };
 
 // Between the split form and complex numbers, last axis.

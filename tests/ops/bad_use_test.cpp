@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
 #include "convssm/ops/isa.h"
@@ -22,6 +23,17 @@ TEST(BadUse, ScanShapes) {
   expect_error([] { scan(a3, at::ones({4, 2, 8})); }, {"[scan]", "P = 4", "[3]"});
   expect_error([] { scan(at::ones({5, 3}, at::kComplexFloat), at::ones({4, 2, 6})); }, {"L = 4", "[5,3]"});
   expect_error([] { scan(at::ones({4, 9, 3}, at::kComplexFloat), at::ones({4, 2, 6})); }, {"B = 2", "[4,9,3]"});
+  const at::Tensor b = at::ones({4, 2, 5, 7, 6});  // per pixel: other pixels, halves, too few and too many axes
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+           {4, 2, 7, 5, 3}, {4, 2, 5, 7, 6}, {4, 2, 5, 3}, {4, 2, 5, 7, 1, 3}, {1, 2, 5, 7, 3}, {2, 5, 7, 3}}) {
+    const std::string found = "got " + shape_text(shape);
+    expect_error([&] { scan(at::ones(shape, at::kComplexFloat), b); }, {"[scan] a", "[4,2,5,7,3]", found});
+  }
+  expect_error(
+      [] {
+        scan_frames_(at::ones({4, 2, 5, 7, 3}, at::kComplexFloat), at::ones({4, 2, 6, 5, 7}));
+      },
+      {"[scan_frames_] a", "[4,2,3,5,7]", "[4,2,5,7,3]"});
   expect_error([] { scan(a3, at::ones({4, 2, 6}), at::ones({3, 6})); }, {"x0", "[2,6]", "[3,6]"});
 }
 

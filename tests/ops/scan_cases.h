@@ -8,7 +8,10 @@
 namespace convssm::ops::testing {
 
 enum class Form { real, split, complex };
-enum class Coefficients { constant, per_step, per_sample };
+enum class Coefficients { constant, per_step, per_sample, per_pixel };
+
+inline const std::vector<Coefficients> kCoefficients{Coefficients::constant, Coefficients::per_step,
+                                                     Coefficients::per_sample, Coefficients::per_pixel};
 
 struct ScanCase {
   at::Tensor a, b, x0;
@@ -29,6 +32,10 @@ inline ScanCase random_case(int64_t L, int64_t B, at::IntArrayRef frame, int64_t
   std::vector<int64_t> a_shape{P};
   if (kind == Coefficients::per_step) a_shape = {L, P};
   if (kind == Coefficients::per_sample) a_shape = {L, B, P};
+  if (kind == Coefficients::per_pixel) {
+    a_shape = shape;
+    a_shape.back() = P;
+  }
   return {random_coefficients(a_shape, form), at::randn(shape, options),
           at::randn(at::IntArrayRef(shape).slice(1), options)};
 }
