@@ -6,7 +6,7 @@ of this file:
 MODEL has the parameters, `bench.codes` [1,T,H,W], `bench.actions` [1,T], `bench.hidden` [T-1,h,w] (tokens that the prior does
 not see) and the loss and the norm of its gradients as convssm computes them. Tasks, a word a line: check (relative differences
 of loss and norm), train (a step forward and backward on the clip), generate (codes of one frame: core, all passes of draft and
-revise, decoder). The faster memory format is found first, by measuring. Everything else as in peer_pytorch.py: one convolution
+revise, decoder). The faster memory format of each task is found first, by measuring. Everything else as in peer_pytorch.py: one convolution
 for all frames in training, complex kernels as real ones, parameters folded once for generation."""
 
 import json
@@ -44,7 +44,9 @@ class Teco:
         self.folded, self.states, self.latent = None, None, None
 
     def in_format(self, memory_format):
-        self.format = memory_format
+        if getattr(self, "format", None) == memory_format:
+            return
+        self.format, self.folded = memory_format, None
         for name, t in self.p.items():
             if t.dim() == 4:
                 t.data = t.data.contiguous(memory_format=memory_format)
@@ -208,25 +210,30 @@ class Teco:
         return self.decode(deter, self.latent).argmax(1)
 
 
+def fastest_format(model, run):
+    times = {}
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        model.in_format(memory_format)
+        run()
+        start = time.perf_counter()
+        run()
+        times[time.perf_counter() - start] = memory_format
+    return times[min(times)]
+
+
 def main():
     tensors, options = read_safetensors(sys.argv[1])
     torch.set_num_threads(int(sys.argv[2]))
     torch.set_flush_denormal(True)
     model = Teco(tensors, options)
     bench = {k[6:]: v for k, v in tensors.items() if k.startswith("bench.")}
-    best = {}
-    for memory_format in (torch.contiguous_format, torch.channels_last):
-        model.in_format(memory_format)
-        model.folded = None
-        model.generate()
-        start = time.perf_counter()
-        model.generate()
-        best[time.perf_counter() - start] = memory_format
-    model.in_format(best[min(best)])
-    model.folded = None
-    print(f"PyTorch {torch.__version__}, {str(model.format).split('.')[-1]}", flush=True)
+    work = {"generate": model.generate, "train": lambda: model.gradients(bench)}
+    best = {task: fastest_format(model, run) for task, run in work.items()}
+    names = ", ".join(f"{task} {str(chosen).split('.')[-1]}" for task, chosen in best.items())
+    print(f"PyTorch {torch.__version__}, {names}", flush=True)
     for line in sys.stdin:
         task, numbers = line.strip(), []
+        model.in_format(best["generate" if task == "generate" else "train"])
         if task == "generate":
             model.generate()
         else:
