@@ -128,7 +128,7 @@ TEST(FrameCoder, Options) {
   EXPECT_EQ(o.groups, 4);
   EXPECT_EQ(o.scale(), 2);
   EXPECT_EQ(CoderOptions().scale(), 4);
-  const auto read = [](const json& options) { return [=] { CoderOptions::from_json("decoder", options); }; };
+  const auto read = [](const json& options) { return [=] { CoderOptions().read_from("decoder", options); }; };
   expect_error(read({{"depths", json::array()}}), {"decoder", "depths", "1 to 8", "0"});
   expect_error(read({{"depths", {8, 0}}}), {"depths", "positive", "0"});
   expect_error(read({{"blocks", 0}}), {"blocks", "1 to 1000", "0"});
