@@ -4,7 +4,7 @@ set(core_headers
     base/bounds.h base/error.h base/log.h base/nearest.h base/option_reader.h base/progress.h
     base/random.h base/registry.h base/stop_request.h base/threads.h
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
-    ops/conv_algorithm.h ops/dense.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
+    ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
     ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h ops/scan.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h
