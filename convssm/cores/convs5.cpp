@@ -26,6 +26,7 @@ void check_options(const ConvS5Options& o) {
   require_between("ConvS5", "kernel_b", o.kernel_b, 1, most_kernel);
   require_between("ConvS5", "kernel_c", o.kernel_c, 1, most_kernel);
   require_between("ConvS5", "kernel_d", o.kernel_d, 1, most_kernel);
+  require_between("ConvS5", "depthwise_kernel", o.depthwise_kernel, 1, most_kernel);
 }
 
 ssm::Spectrum initial_spectrum(const ConvS5Options& o, const Stream& stream) {
@@ -54,6 +55,9 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   read("activation", [&](const std::string& text) { o.activation = ops::parse_activation(text); });
   read("groups", o.groups);
   read("squeeze_excite", o.squeeze_excite);
+  read("depthwise_kernel", o.depthwise_kernel);
+  read("layer_scale", o.layer_scale);
+  read("axis_states", o.axis_states);
   read("feedthrough", o.feedthrough);
   read("skip_connections", o.skip_connections);
   read.finish();
@@ -128,9 +132,12 @@ ConvS5LayerImpl::ConvS5LayerImpl(const ConvS5Options& options, const Stream& str
   if (options.feedthrough || options.activation_block == nn::BlockKind::standard) {
     d_ = register_module("D", nn::Conv(U, U, options.kernel_d, stream.split("D")));
   }
-  const nn::BlockOptions block{options.activation_block, U, options.kernel_d, options.groups, options.activation,
-                               options.squeeze_excite};
-  block_ = register_module("block", nn::ActivationBlock(block, stream.split("block")));
+  const nn::BlockOptions block{options.activation_block, U,
+                               options.kernel_d,         options.groups,
+                               options.activation,       options.squeeze_excite,
+                               options.depthwise_kernel, options.layer_scale,
+                               options.axis_states};
+  block_ = register_module("block", nn::make_activation_block(block, stream.split("block")));
   if (options.wrapper.use_norm) norm_ = register_module("norm", nn::Norm(U));
 }
 

@@ -32,7 +32,10 @@ struct ConvS5Options {
   ops::Activation activation = ops::Activation::gelu;
   int64_t groups = 32;  // of the group norms in the activation block
   bool squeeze_excite = false;
-  bool feedthrough = false;  // adds D * u to y; the block `standard` always has it
+  int64_t depthwise_kernel = 7;  // of the block convnext
+  double layer_scale = 0.1;      // of the block convnext, at the start
+  int64_t axis_states = 16;      // of the block s4nd
+  bool feedthrough = false;      // adds D * u to y; the block `standard` always has it
   WrapperOptions wrapper = {};
   bool skip_connections = false;  // input of layer 3 to layer 8, of layer 6 to layer 11
   uint64_t seed = 0;              // of the initial values
