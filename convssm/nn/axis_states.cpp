@@ -1,5 +1,7 @@
 // B is one and gamma goes into C, so the states are driven by the input itself. The reversed direction is a second set of
-// lanes of the same scan, whose input runs backwards. The readout is a product of states with C and is counted as one.
+// lanes of the same scan, whose input runs backwards. Lanes are ordered (re, im), state, direction, channel: channels lie
+// together, and the readout takes one state after the other without a product as large as all of them. It is counted as a
+// product with C.
 #include "convssm/nn/axis_states.h"
 
 #include <ATen/ATen.h>
@@ -42,16 +44,17 @@ at::Tensor AxisStatesImpl::forward(const at::Tensor& u) {
   ops::require("axis_states", C == lambda_re_.size(0), "u must be [L,M,{}], got {}", lambda_re_.size(0),
                ops::shape_text(u.sizes()));
   const Discrete d = discrete();
-  // Channels of the scan: (re, im), direction, channel, state. Only the real parts are driven.
-  const at::Tensor driven = at::stack({at::ones({n}, u.options()), at::zeros({n}, u.options())}).view({2, 1, 1, n});
-  const at::Tensor both = at::stack({u, u.flip({0})}, 2);
-  const at::Tensor b = both.view({L, M, 1, 2, C, 1}) * driven;
-  const at::Tensor a = at::stack({d.a, d.a}).flatten();
-  const at::Tensor x = ops::scan_(a, b.view({L, M, 4 * C * n})).x.view(b.sizes());
+  const auto by_state = [](const at::Tensor& x) { return x.permute({2, 0, 1}).flatten(1); };  // [2,C,n] -> [n,2C]
+  const at::Tensor both = at::cat({u, u.flip({0})}, 2).unsqueeze(2).expand({L, M, n, 2 * C});
+  const at::Tensor b = at::cat({both, at::zeros({1, 1, 1, 1}, u.options()).expand_as(both)}, 2).flatten(2);
+  const at::Tensor x = ops::scan_(by_state(at::stack({d.a, d.a})).flatten(), b).x;
+  const at::Tensor c = by_state(d.c), weights = at::cat({at::real(c), -at::imag(c)});  // [2n,2C]
   const ops::CountedProduct counted(L * M * 2 * C, 2 * n, 1);
-  const at::Tensor y = (x * at::stack({at::real(d.c), -at::imag(d.c)})).sum(at::IntArrayRef{2, 5});  // [L,M,2,C]
-  const at::Tensor backward = y.select(2, 1).flip({0});
-  return y.select(2, 0) + at::cat({backward.slice(0, 1), at::zeros({1, M, C}, u.options())});
+  const std::vector<at::Tensor> states = x.view({L, M, 2 * n, 2 * C}).unbind(2);
+  at::Tensor y = states[0] * weights[0];
+  for (int64_t j = 1; j < 2 * n; ++j) y = at::addcmul(y, states[j], weights[j]);
+  const at::Tensor ahead = y.narrow(2, 0, C), back = y.narrow(2, C, C).flip({0});
+  return ahead + at::cat({back.slice(0, 1), at::zeros({1, M, C}, u.options())});
 }
 
 at::Tensor AxisStatesImpl::kernel(int64_t length) const {
