@@ -8,6 +8,7 @@
 #include "bench/training_step.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/ops/conv2d.h"
+#include "convssm/ops/depthwise.h"
 #include "convssm/ops/flop_meter.h"
 #include "convssm/ops/libtorch.h"
 
@@ -22,8 +23,9 @@ class LimitConvolution {
  public:
   explicit LimitConvolution(const ConvolutionShape& s)
       : stride_(s.stride),
+        depthwise_(s.groups > 1),
         x_(random_frames({s.frames, s.in, s.height, s.width}).requires_grad_(s.input_gradient)),
-        weight_(random_frames({s.out, s.in, s.kernel_h, s.kernel_w}).requires_grad_(s.weight_gradient)) {
+        weight_(random_frames({s.out, s.in / s.groups, s.kernel_h, s.kernel_w}).requires_grad_(s.weight_gradient)) {
     if (s.bias) bias_ = at::randn({s.out}).requires_grad_(s.weight_gradient);
     if (s.input_gradient) wanted_.push_back(x_);
     if (s.weight_gradient) wanted_.push_back(weight_);
@@ -37,9 +39,12 @@ class LimitConvolution {
   }
 
  private:
-  at::Tensor run_forward() const { return ops::conv2d(x_, weight_, bias_, stride_); }
+  at::Tensor run_forward() const {
+    return depthwise_ ? ops::depthwise_conv2d(x_, weight_, bias_) : ops::conv2d(x_, weight_, bias_, stride_);
+  }
 
   int64_t stride_;
+  bool depthwise_;
   at::Tensor x_, weight_, g_;
   OptionalTensor bias_;
   std::vector<at::Tensor> wanted_;

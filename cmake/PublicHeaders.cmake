@@ -4,10 +4,10 @@ set(core_headers
     base/bounds.h base/error.h base/log.h base/nearest.h base/option_reader.h base/progress.h
     base/random.h base/registry.h base/stop_request.h base/threads.h
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
-    ops/conv_algorithm.h ops/dense.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
+    ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
     ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h ops/scan.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
-    ssm/hippo.h ssm/initializers.h
+    ssm/hippo.h ssm/initializers.h ssm/ring_states.h
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
     nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/res_block.h nn/transformer_stack.h
     nn/vq_blocks.h nn/vq_coder.h nn/watched_plan.h

@@ -13,8 +13,8 @@
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
 #include "convssm/ops/scan.h"
-#include "convssm/ssm/hippo.h"
 #include "convssm/ssm/initializers.h"
+#include "convssm/ssm/ring_states.h"
 
 namespace convssm::cores {
 namespace {
@@ -26,18 +26,25 @@ void check_options(const ConvS5Options& o) {
   require_between("ConvS5", "kernel_b", o.kernel_b, 1, most_kernel);
   require_between("ConvS5", "kernel_c", o.kernel_c, 1, most_kernel);
   require_between("ConvS5", "kernel_d", o.kernel_d, 1, most_kernel);
+  require_between("ConvS5", "depthwise_kernel", o.depthwise_kernel, 1, most_kernel);
+  if (o.init != StateInit::lru) return;
+  ssm::check_ring("ConvS5", {o.r_min, o.r_max, o.max_phase});
+  require("ConvS5", o.state_size % 2 == 0, "state_size must be even, got {}", o.state_size);
 }
 
-ssm::Spectrum initial_spectrum(const ConvS5Options& o, const Stream& stream) {
-  if (o.init == StateInit::hippo) return ssm::hippo_spectrum(o.state_size, o.blocks);
-  Stream own = stream.split("A");
-  return ssm::gaussian_spectrum(o.state_size, own);
+// fresh x0 for the split states of all frames: fresh complex [L,P] or [L,B,P], x0 [2P] -> [L,B or 1,2P,1,1].
+at::Tensor restarted(const at::Tensor& fresh, const at::Tensor& x0) {
+  const int64_t P = x0.size(0) / 2;
+  const at::Tensor x = fresh * at::complex(x0.narrow(0, 0, P), x0.narrow(0, P, P));
+  const at::Tensor halves = at::cat({at::real(x), at::imag(x)}, -1);
+  return (halves.dim() == 2 ? halves.unsqueeze(1) : halves).unsqueeze(-1).unsqueeze(-1);
 }
 
 StateInit parse_state_init(const std::string& text) {
   if (text == "hippo") return StateInit::hippo;
   if (text == "gaussian") return StateInit::gaussian;
-  fail(ErrorKind::usage, "[ConvS5] init must be hippo or gaussian, got '{}'", text);
+  if (text == "lru") return StateInit::lru;
+  fail(ErrorKind::usage, "[ConvS5] init must be hippo, gaussian or lru, got '{}'", text);
 }
 
 }  // namespace
@@ -50,10 +57,17 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   read("kernel_c", o.kernel_c);
   read("kernel_d", o.kernel_d);
   read("init", [&](const std::string& text) { o.init = parse_state_init(text); });
+  read("r_min", o.r_min);
+  read("r_max", o.r_max);
+  read("max_phase", o.max_phase);
+  read("learned_state", o.learned_state);
   read("activation_block", [&](const std::string& text) { o.activation_block = nn::parse_block_kind(text); });
   read("activation", [&](const std::string& text) { o.activation = ops::parse_activation(text); });
   read("groups", o.groups);
   read("squeeze_excite", o.squeeze_excite);
+  read("depthwise_kernel", o.depthwise_kernel);
+  read("layer_scale", o.layer_scale);
+  read("axis_states", o.axis_states);
   read("feedthrough", o.feedthrough);
   read("skip_connections", o.skip_connections);
   read.finish();
@@ -61,24 +75,47 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
 }
 
 ConvS5SSMImpl::ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream) : options_(options) {
-  const ssm::Spectrum spectrum = initial_spectrum(options, stream);
+  const ssm::Spectrum spectrum = register_states(stream);
   const int64_t P = spectrum.lambda.size(0);
   Stream b = stream.split("B"), c = stream.split("C"), step = stream.split("log_step");
-  lambda_re_ = register_parameter("Lambda_re", at::real(spectrum.lambda).to(at::kFloat));
-  lambda_im_ = register_parameter("Lambda_im", at::imag(spectrum.lambda).to(at::kFloat));
   b_tilde_ = register_parameter("B", ssm::init_conv_b(spectrum, options.features, options.kernel_b, b));
   c_tilde_ = register_parameter("C", ssm::init_conv_c(spectrum, options.features, options.kernel_c, c));
-  log_step_ = register_parameter("log_step", ssm::init_log_step(P, options.dt_min, options.dt_max, step));
+  if (options.init != StateInit::lru) {
+    log_step_ = register_parameter("log_step", ssm::init_log_step(P, options.dt_min, options.dt_max, step));
+  }
+  if (options.learned_state) x0_ = register_parameter("x0", at::zeros({2 * P}));
+}
+
+// The eigenvalues; their coordinates are what B and C begin in.
+ssm::Spectrum ConvS5SSMImpl::register_states(const Stream& stream) {
+  const ConvS5Options& o = options_;
+  Stream own = stream.split("A");
+  if (o.init == StateInit::lru) {
+    const ssm::RingStates ring = ssm::init_ring(o.state_size / 2, {o.r_min, o.r_max, o.max_phase}, own);
+    nu_ = register_parameter("nu", ring.nu);
+    theta_ = register_parameter("theta", ring.theta);
+    return ssm::ring_spectrum(ring);
+  }
+  const ssm::Spectrum spectrum = o.init == StateInit::hippo ? ssm::hippo_spectrum(o.state_size, o.blocks)
+                                                            : ssm::gaussian_spectrum(o.state_size, own);
+  lambda_re_ = register_parameter("Lambda_re", at::real(spectrum.lambda).to(at::kFloat));
+  lambda_im_ = register_parameter("Lambda_im", at::imag(spectrum.lambda).to(at::kFloat));
+  return spectrum;
+}
+
+ssm::DiscreteStates ConvS5SSMImpl::discrete(const Timing& timing) const {
+  if (options_.init == StateInit::lru) return ssm::discretize(ssm::RingStates{nu_, theta_}, timing);
+  return ssm::discretize(
+      ssm::DiagonalStates{lambda_re_, lambda_im_, log_step_, options_.clip_eigs, options_.discretization}, timing);
 }
 
 // With a constant step gamma is folded into B; with steps that vary it scales the effective inputs instead.
 ConvS5SSMImpl::Kernels ConvS5SSMImpl::fold(const Timing& timing) const {
-  const auto discrete =
-      ssm::discretize({lambda_re_, lambda_im_, log_step_, options_.clip_eigs, options_.discretization}, timing);
-  Kernels kernels{discrete.a, discrete.gamma, {}, {}};
-  const int64_t P = lambda_re_.size(0), k = options_.kernel_b;
+  const ssm::DiscreteStates states_now = discrete(timing);
+  Kernels kernels{states_now.a, states_now.gamma, states_now.fresh, {}, {}};
+  const int64_t P = states(), k = options_.kernel_b;
   at::Tensor b = at::view_as_complex(b_tilde_).view({P, options_.features, k, k});
-  if (!timing.dt.defined()) b = b * discrete.gamma.view({P, 1, 1, 1});
+  if (!timing.dt.defined()) b = b * kernels.gamma.view({P, 1, 1, 1});
   kernels.b = at::cat({at::real(b), at::imag(b)}, 0);
   const at::Tensor c = c_tilde_.permute({4, 3, 2, 0, 1});  // (re,im), U, P, kh, kw
   kernels.c = at::cat({2 * c[0], -2 * c[1]}, 1);
@@ -109,15 +146,19 @@ std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::forward(const at::Tensor& u, in
   at::Tensor bu = ops::conv2d(u, kernels.b);
   bu = bu.view({L, bu.size(0) / L, bu.size(1), bu.size(2), bu.size(3)});
   if (timing.dt.defined()) bu = ops::scale_states(kernels.gamma, bu);
-  const OptionalTensor x0_given = if_defined(x0);
-  const ops::ScanResult scan = ops::scan_frames_(kernels.a, bu, x0_given);
+  at::Tensor before = x0;
+  if (x0_.defined()) {
+    if (!before.defined()) before = x0_.view({1, -1, 1, 1}).expand({bu.size(1), -1, bu.size(3), bu.size(4)});
+    if (kernels.fresh.defined()) bu = bu + restarted(kernels.fresh, x0_);
+  }
+  const ops::ScanResult scan = ops::scan_frames_(kernels.a, bu, if_defined(before));
   return {ops::conv2d(scan.x.flatten(0, 1), kernels.c), scan.last};
 }
 
 nn::Buffer ConvS5SSMImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const nn::Buffer& add,
                                const std::string& state) const {
   const Kernels kernels = fold({});
-  const nn::Buffer x = plan.state(state, 2 * states(), u.height, u.width);
+  const nn::Buffer x = plan.state(state, 2 * states(), u.height, u.width, x0_);
   plan.scan_step(x, kernels.a, plan.conv(u, kernels.b, {}));
   return plan.conv(x, kernels.c, {}, {.add = add});
 }
@@ -128,9 +169,12 @@ ConvS5LayerImpl::ConvS5LayerImpl(const ConvS5Options& options, const Stream& str
   if (options.feedthrough || options.activation_block == nn::BlockKind::standard) {
     d_ = register_module("D", nn::Conv(U, U, options.kernel_d, stream.split("D")));
   }
-  const nn::BlockOptions block{options.activation_block, U, options.kernel_d, options.groups, options.activation,
-                               options.squeeze_excite};
-  block_ = register_module("block", nn::ActivationBlock(block, stream.split("block")));
+  const nn::BlockOptions block{options.activation_block, U,
+                               options.kernel_d,         options.groups,
+                               options.activation,       options.squeeze_excite,
+                               options.depthwise_kernel, options.layer_scale,
+                               options.axis_states};
+  block_ = register_module("block", nn::make_activation_block(block, stream.split("block")));
   if (options.wrapper.use_norm) norm_ = register_module("norm", nn::Norm(U));
 }
 
@@ -168,6 +212,10 @@ CoreOutput ConvS5Impl::forward(const at::Tensor& x, const State& state, const Ti
   ops::require_dims("ConvS5", "x", x, 5, "[L,B,C,H,W]");
   require("ConvS5", x.size(2) == options_.features, "x must be [L,B,{},H,W], got {}", options_.features,
           ops::shape_text(x.sizes()));
+  if (options_.init == StateInit::lru) {
+    require_no_intervals("ConvS5", timing,
+                         "states of init lru are in discrete time; use init hippo, which knows intervals");
+  }
   finite_("ConvS5", *this);
   return run_layers("ConvS5", layers_, x, state, timing, options_.skip_connections);
 }

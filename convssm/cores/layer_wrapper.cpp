@@ -33,8 +33,7 @@ void read_wrapper_options(OptionReader& read, WrapperOptions& options) {
   read("dropout", options.dropout);
 }
 
-void require_no_intervals(const char* operation, const ssm::Timing& timing) {
-  const char* advice = "this core knows no time between frames; use a state space core (convs5, s5)";
+void require_no_intervals(const char* operation, const ssm::Timing& timing, const char* advice) {
   ops::require(operation, !timing.dt.defined(), "dt is not supported: {}", advice);
   ops::require(operation, timing.step_rescale == 1, "step_rescale must be 1, got {}: {}", timing.step_rescale, advice);
 }

@@ -11,11 +11,11 @@ void load_core(nn::FramePlan& plan, const State& state) {
   const bool begins = core_state(state).empty();
   for (const std::string& name : plan.states()) {
     if (!name.starts_with(kCorePrefix)) continue;
-    at::Tensor door = plan.doors().at(name);
     if (begins) {
-      door.zero_();
+      plan.begin(name);
       continue;
     }
+    at::Tensor door = plan.doors().at(name);
     const at::Tensor values = state.get(name);
     ops::require_shape("engine", name.c_str(), values, door.sizes());
     door.copy_(values);

@@ -11,7 +11,7 @@ namespace convssm::models {
 
 using cores::State;
 
-// The states of the core that the plan holds; zeros for a state without any, which is one of a single frame.
+// The states of the core that the plan holds; their first values for a state without any, which is one of a single frame.
 void load_core(nn::FramePlan& plan, const State& state);
 
 // Adds them to a state, copies.

@@ -3,6 +3,9 @@
 //   standard     act(GN(y))                              (the layer adds D * u to y before)
 //   half_glu     v sigmoid(Dense(v)),  v = gelu(LN(y))
 //   diag_resnet  act(y + act(GN(Conv(act(GN(y))))))
+//   sparse       resnet with every Conv a depthwise kernel and a pointwise convolution after it
+//   convnext     y + g Dense(gelu_erf(Dense(LN(Depthwise(y))))),  4 C channels between the dense layers, g per channel
+//   s4nd         p sigmoid(q),  (p, q) = Dense(gelu(K * y + D y)),  K[h,w] = K_h[h] K_w[w] of state spaces along both axes
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,7 +21,7 @@ namespace convssm::nn {
 class FramePlan;
 struct Buffer;
 
-enum class BlockKind { resnet, standard, half_glu, diag_resnet };
+enum class BlockKind { resnet, standard, half_glu, diag_resnet, sparse, convnext, s4nd };
 
 const char* name(BlockKind kind);
 BlockKind parse_block_kind(const std::string& text);
@@ -26,42 +29,26 @@ BlockKind parse_block_kind(const std::string& text);
 struct BlockOptions {
   BlockKind kind = BlockKind::resnet;
   int64_t channels = 0;
-  int64_t kernel = 3;
+  int64_t kernel = 3;  // of resnet, diag_resnet and sparse
   int64_t groups = 32;
-  ops::Activation activation = ops::Activation::gelu;
-  bool squeeze_excite = false;
+  ops::Activation activation = ops::Activation::gelu;  // of resnet, standard, diag_resnet and sparse
+  bool squeeze_excite = false;                         // with resnet, standard and sparse
+  int64_t depthwise_kernel = 7;                        // of convnext
+  double layer_scale = 0.1;                            // of convnext: g at the start
+  int64_t axis_states = 16;                            // of s4nd: real states per channel, axis and direction
 };
 
-// Scales every channel by a gate from its mean over the frame: x sigmoid(up(relu(down(mean)))), hidden max(C/16, 4).
-class SqueezeExciteImpl : public torch::nn::Module {
- public:
-  SqueezeExciteImpl(int64_t channels, const Stream& stream);
-  at::Tensor forward(const at::Tensor& x);
-  void plan(FramePlan& plan, Buffer x);  // in place
-
- private:
-  Dense down_, up_;
-};
-TORCH_MODULE(SqueezeExcite);
-
+// What every kind is; make_activation_block() knows them. A kind is a class in a file of nn/ with a line in activation_kinds.h.
 class ActivationBlockImpl : public torch::nn::Module {
  public:
-  ActivationBlockImpl(const BlockOptions& options, const Stream& stream);
-  at::Tensor forward(const at::Tensor& y);
-  Buffer plan(FramePlan& plan, Buffer y);
+  at::Tensor forward(const at::Tensor& y);             // [N,C,H,W] -> [N,C,H,W]
+  virtual Buffer plan(FramePlan& plan, Buffer y) = 0;  // the same numbers
 
- private:
-  at::Tensor resnet(const at::Tensor& y);
-  at::Tensor half_glu(const at::Tensor& y);
-  Buffer plan_resnet(FramePlan& plan, Buffer y);
-  Buffer plan_half_glu(FramePlan& plan, Buffer y);
-
-  BlockOptions options_;
-  Norm norm_{nullptr}, norm1_{nullptr}, norm2_{nullptr};
-  Conv conv1_{nullptr}, conv2_{nullptr};
-  Dense dense_{nullptr};
-  SqueezeExcite se_{nullptr};
+ protected:
+  virtual at::Tensor run(const at::Tensor& y) = 0;
 };
 TORCH_MODULE(ActivationBlock);
+
+ActivationBlock make_activation_block(const BlockOptions& options, const Stream& stream);
 
 }  // namespace convssm::nn

@@ -63,14 +63,26 @@ at::Tensor FramePlan::door(const std::string& name, at::IntArrayRef sizes, at::S
   return doors_[name] = at::zeros(sizes, type);
 }
 
-Buffer FramePlan::state(const std::string& name, int64_t channels, int64_t height, int64_t width) {
+Buffer FramePlan::state(const std::string& name, int64_t channels, int64_t height, int64_t width,
+                        const at::Tensor& first) {
   const Buffer x = make(channels, height, width);
   const at::Tensor values = door(scope_ + name, {batch(), height, width, channels});
   states_.push_back(scope_ + name);
   doors_[scope_ + name] = values.permute({0, 3, 1, 2});
   memory_[x.id].data = values.data_ptr<float>();
   memory_[x.id].kept = true;
+  if (first.defined()) {
+    ops::require_shape("FramePlan", "first", first, {channels});
+    first_[scope_ + name] = first.detach().to(at::kFloat).clone().view({1, channels, 1, 1});
+    begin(scope_ + name);
+  }
   return x;
+}
+
+void FramePlan::begin(const std::string& state) {
+  const auto found = first_.find(state);
+  at::Tensor values = doors_.at(state);
+  found == first_.end() ? values.zero_() : values.copy_(found->second.expand_as(values));
 }
 
 Buffer FramePlan::make(int64_t channels, int64_t height, int64_t width) {

@@ -50,10 +50,13 @@ class FramePlan {
 
   int64_t batch() const { return options_.batch; }
 
-  // --- Doors: tensors of the plan that the outside reads and writes, by name. They begin at zero.
+  // --- Doors: tensors of the plan that the outside reads and writes, by name. They begin at zero, states at their first
+  // value.
   at::Tensor door(const std::string& name, at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
-  Buffer state(const std::string& name, int64_t channels, int64_t height, int64_t width);  // a door [B,C,H,W]
-  void set_scope(const std::string& prefix) { scope_ = prefix; }                           // before names of states
+  // A door [B,C,H,W]; `first` [C] is its first value in every pixel, zero if undefined.
+  Buffer state(const std::string& name, int64_t channels, int64_t height, int64_t width, const at::Tensor& first = {});
+  void begin(const std::string& state);                           // gives it its first value again
+  void set_scope(const std::string& prefix) { scope_ = prefix; }  // before names of states
   const std::map<std::string, at::Tensor>& doors() const { return doors_; }
   const std::vector<std::string>& states() const { return states_; }
 
@@ -64,6 +67,9 @@ class FramePlan {
   };
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias, const After& after);
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias) { return conv(x, weight, bias, After{}); }
+
+  // Every channel with its own kernel, weight [C,1,kh,kw] of odd sides; in float32 always, and not one of ranges().
+  Buffer depthwise(Buffer x, const at::Tensor& weight, const at::Tensor& bias);
 
   // Of stride 2, with weight [O,C,3,3] and a line of zeros at the right and the bottom; even sizes.
   Buffer conv_down(Buffer x, const at::Tensor& weight, const at::Tensor& bias);
@@ -141,6 +147,7 @@ class FramePlan {
   std::string scope_;
   std::map<std::string, at::Tensor> doors_;
   std::vector<std::string> states_;
+  std::map<std::string, at::Tensor> first_;  // [1,C,1,1], of states that do not begin at zero
   std::vector<Memory> memory_;
   std::vector<Step> steps_;
   size_t states_done_ = 0;

@@ -1,12 +1,16 @@
 // Convolutions of a plan. Each has a number, by which the ranges that a calibration run observed find it again when the
 // plan is built for 8 bits.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "convssm/nn/frame_plan.h"
+#include "convssm/nn/frame_steps.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/depthwise.h"
+#include "convssm/ops/depthwise_kernels.h"
 #include "convssm/ops/packed_conv.h"
 #include "convssm/ops/quantize_kernels.h"
 
@@ -68,6 +72,25 @@ Buffer FramePlan::conv(Buffer x, const at::Tensor& weight, const at::Tensor& bia
   step({x, y, after.add}, [this, x, y, after, packed] {
     const float* add = after.add.id < 0 ? nullptr : at(after.add);
     packed->run(at(x), at(y), batch(), scratch_.data_ptr(), {add, after.activation});
+  });
+  return y;
+}
+
+Buffer FramePlan::depthwise(Buffer x, const at::Tensor& weight, const at::Tensor& bias) {
+  ops::check_depthwise("FramePlan", weight, x.channels);
+  const int64_t kh = weight.size(2), kw = weight.size(3);
+  const at::Tensor w = frozen(weight.squeeze(1).permute({1, 2, 0})), b = bias.defined() ? frozen(bias) : bias;
+  const Buffer y = make(x.channels, x.height, x.width);
+  step({x, y}, [this, x, y, w, b, kh, kw] {
+    const int64_t frame = x.pixels() * x.channels;
+    const float* offset = b.defined() ? b.data_ptr<float>() : nullptr;
+    at::parallel_for(0, batch() * x.height, grain(x.width * x.channels), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t start = i / x.height * frame, row = i % x.height;
+        ops::depthwise_rows({row, row + 1, x.height, x.width, x.channels, kh, kw, at(x) + start, w.data_ptr<float>(),
+                             offset, at(y) + start});
+      }
+    });
   });
   return y;
 }

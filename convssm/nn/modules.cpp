@@ -12,6 +12,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
+#include "convssm/ops/depthwise.h"
 #include "convssm/ops/norm.h"
 #include "convssm/ssm/initializers.h"
 
@@ -31,6 +32,18 @@ ConvImpl::ConvImpl(int64_t in, int64_t out, int64_t kernel, Stream stream, bool 
 }
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) { return ops::conv2d(x, weight, if_defined(bias)); }
+
+DepthwiseImpl::DepthwiseImpl(int64_t channels, int64_t kernel, Stream stream, bool with_bias, double std) {
+  ops::require("Depthwise", channels > 0, "channels must be positive, got {}", channels);
+  ops::require("Depthwise", kernel > 0 && kernel % 2 == 1, "the kernel must be odd, so that it has a middle, got {}x{}",
+               kernel, kernel);
+  const std::vector<int64_t> shape{channels, 1, kernel, kernel};
+  weight = register_parameter("weight", std > 0 ? ssm::truncated_normal(shape, std, stream)
+                                                : ssm::lecun_normal(shape, kernel * kernel, stream));
+  if (with_bias) bias = register_parameter("bias", at::zeros({channels}));
+}
+
+at::Tensor DepthwiseImpl::forward(const at::Tensor& x) { return ops::depthwise_conv2d(x, weight, if_defined(bias)); }
 
 DenseImpl::DenseImpl(int64_t in, int64_t out, Stream stream, double scale, bool truncated) {
   ops::require("Dense", in > 0 && out > 0, "channels must be positive, got in {}, out {}", in, out);

@@ -1,4 +1,4 @@
-// The three small modules that everything is made of, with weights drawn from a named random stream.
+// The small modules that everything is made of, with weights drawn from a named random stream.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,6 +17,16 @@ class ConvImpl : public torch::nn::Module {
   at::Tensor weight, bias;
 };
 TORCH_MODULE(Conv);
+
+// ops::depthwise_conv2d with `weight` [channels,1,k,k], k odd (normal of this standard deviation, truncated; 0: lecun
+// normal), and `bias` [channels] (zero; undefined without one).
+class DepthwiseImpl : public torch::nn::Module {
+ public:
+  DepthwiseImpl(int64_t channels, int64_t kernel, Stream stream, bool with_bias, double std = 0);
+  at::Tensor forward(const at::Tensor& x);
+  at::Tensor weight, bias;
+};
+TORCH_MODULE(Depthwise);
 
 // Over channels: x [N,in,...] -> [N,out,...]. `weight` [out,in], normal of variance scale/in, truncated or not;
 // `bias` [out], zero.

@@ -96,6 +96,8 @@ const char* name(Activation activation) {
       return "elu";
     case Activation::quick_gelu:
       return "quick_gelu";
+    case Activation::gelu_erf:
+      return "gelu_erf";
     case Activation::identity:
       break;
   }
@@ -104,10 +106,11 @@ const char* name(Activation activation) {
 
 Activation parse_activation(const std::string& text) {
   for (const auto each : {Activation::identity, Activation::relu, Activation::gelu, Activation::swish, Activation::elu,
-                          Activation::quick_gelu}) {
+                          Activation::quick_gelu, Activation::gelu_erf}) {
     if (text == name(each)) return each;
   }
-  fail(ErrorKind::usage, "[activation] expected identity, relu, gelu, swish, elu or quick_gelu, got '{}'", text);
+  fail(ErrorKind::usage, "[activation] expected identity, relu, gelu, swish, elu, quick_gelu or gelu_erf, got '{}'",
+       text);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -136,6 +139,8 @@ at::Tensor activate_plain(const at::Tensor& x, Activation activation) {
       return at::elu(x);
     case Activation::quick_gelu:
       return x * at::sigmoid(1.702 * x);
+    case Activation::gelu_erf:
+      return at::gelu(x);
     case Activation::identity:
       break;
   }

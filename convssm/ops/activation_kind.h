@@ -10,6 +10,7 @@ enum class Activation {
   swish,       // x sigmoid(x)
   elu,         // x for x > 0, exp(x) - 1 below
   quick_gelu,  // x sigmoid(1.702 x)
+  gelu_erf,    // 0.5 x (1 + erf(x / sqrt(2))), of which gelu is an approximation
 };
 
 }  // namespace convssm::ops

@@ -37,7 +37,8 @@ struct FlopObserver {
 
 uint64_t ConvolutionShape::flops() const {
   const int64_t rows = (height + stride - 1) / stride, columns = (width + stride - 1) / stride;
-  return 2 * static_cast<uint64_t>(frames * rows * columns) * static_cast<uint64_t>(out * in * kernel_h * kernel_w);
+  return 2 * static_cast<uint64_t>(frames * rows * columns) *
+         static_cast<uint64_t>(out * (in / groups) * kernel_h * kernel_w);
 }
 
 FlopMeter::FlopMeter() {
@@ -56,8 +57,8 @@ CountedConvolution::CountedConvolution(const at::Tensor& x, const at::Tensor& we
     : meter_(current) {
   if (meter_ == nullptr) return;
   const ConvolutionShape shape{
-      x.size(0),      x.size(1), x.size(2), x.size(3),         weight.size(0),        weight.size(2),
-      weight.size(3), stride,    bias,      needs_gradient(x), needs_gradient(weight)};
+      x.size(0),      x.size(1), x.size(2), x.size(3),         weight.size(0),         weight.size(2),
+      weight.size(3), stride,    bias,      needs_gradient(x), needs_gradient(weight), x.size(1) / weight.size(1)};
   if (meter_->reported_++ == 0) {
     meter_->count_ += shape.flops();
     meter_->convolutions_.push_back(shape);

@@ -12,11 +12,12 @@
 
 namespace convssm::ops {
 
-// One call of ops::conv2d.
+// One call of ops::conv2d or ops::depthwise_conv2d.
 struct ConvolutionShape {
   int64_t frames, in, height, width;  // x [N,C,H,W]
   int64_t out, kernel_h, kernel_w, stride;
   bool bias, input_gradient, weight_gradient;  // of which a backward would need the gradient
+  int64_t groups = 1;                          // of channels that do not mix
 
   uint64_t flops() const;
 };

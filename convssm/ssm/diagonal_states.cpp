@@ -33,13 +33,6 @@ void check_intervals(const char* operation, const at::Tensor& dt) {
 // [L] or [L,B] -> [L,1] or [L,B,1], to stand before the states.
 at::Tensor per_state(const at::Tensor& times) { return times.unsqueeze(-1); }
 
-at::Tensor forget(const at::Tensor& a, const at::Tensor& resets) {
-  const at::Tensor forgotten = per_state(resets.to(at::kBool));
-  const bool a_per_frame = a.dim() == 2 && forgotten.dim() == 3, r_per_frame = a.dim() == 3 && forgotten.dim() == 2;
-  const at::Tensor zero = at::zeros({}, a.options());
-  return at::where(r_per_frame ? forgotten.unsqueeze(1) : forgotten, zero, a_per_frame ? a.unsqueeze(1) : a);
-}
-
 }  // namespace
 
 void check_timing(const char* operation, const Timing& timing, int64_t L, int64_t B) {
@@ -57,6 +50,16 @@ Timing slice(const Timing& timing, int64_t begin, int64_t end) {
   return chunk;
 }
 
+void forget_states(DiscreteStates& states, const Timing& timing) {
+  if (!timing.resets.defined()) return;
+  at::Tensor forgotten = per_state(timing.resets.to(at::kBool)), a = states.a;
+  if (a.dim() == 2 && forgotten.dim() == 3) a = a.unsqueeze(1);
+  if (a.dim() == 3 && forgotten.dim() == 2) forgotten = forgotten.unsqueeze(1);
+  const at::Tensor zero = at::zeros({}, a.options());
+  states.a = at::where(forgotten, zero, a);
+  states.fresh = at::where(forgotten, a, zero);
+}
+
 DiscreteStates discretize(const DiagonalStates& states, const Timing& timing) {
   const auto complex_type = c10::toComplexType(states.lambda_re.scalar_type());
   const at::Tensor re = clip_eigenvalues(states.lambda_re.to(at::kDouble), states.clip);
@@ -65,8 +68,8 @@ DiscreteStates discretize(const DiagonalStates& states, const Timing& timing) {
   if (timing.step_rescale != 1) delta = delta * timing.step_rescale;
   if (timing.dt.defined()) delta = delta * per_state(timing.dt.to(at::kDouble));
   const Discrete discrete = discretize(lambda, delta, states.method);
-  DiscreteStates result{discrete.lambda_bar.to(complex_type), discrete.gamma.to(complex_type)};
-  if (timing.resets.defined()) result.a = forget(result.a, timing.resets);
+  DiscreteStates result{discrete.lambda_bar.to(complex_type), discrete.gamma.to(complex_type), {}};
+  forget_states(result, timing);
   return result;
 }
 

@@ -33,7 +33,11 @@ struct DiagonalStates {
 struct DiscreteStates {
   at::Tensor a;      // complex, [P]; [L,P] or [L,B,P] if the timing varies
   at::Tensor gamma;  // complex, [P]; [L,P] or [L,B,P] if dt is given
+  at::Tensor fresh;  // like a, if resets are given: where the state is forgotten, what a new state is multiplied by
 };
+
+// Where the timing has resets, a becomes zero and `fresh` what it was; elsewhere `fresh` is zero.
+void forget_states(DiscreteStates& states, const Timing& timing);
 
 // Computed in float64 and rounded to the precision of the parameters. Differentiable.
 DiscreteStates discretize(const DiagonalStates& states, const Timing& timing);

@@ -30,6 +30,18 @@ TEST(BadUse, Options) {
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0}), {"dt_min", "0"});
   expect_error(make({.features = 32, .state_size = 8, .dt_min = 0.2, .dt_max = 0.1}), {"dt_min", "0.2"});
   expect_error(make({.features = 24, .state_size = 8, .groups = 0}), {"groups", "24", "0"});
+  const auto ring = [&](double r_min, double r_max) {
+    return make({.features = 32, .state_size = 8, .init = StateInit::lru, .r_min = r_min, .r_max = r_max});
+  };
+  expect_error(ring(0.9, 0.9), {"[ConvS5]", "r_min < r_max <= 1", "r_min 0.9 and r_max 0.9"});
+  expect_error(ring(0.9, 1.5), {"[ConvS5]", "r_max 1.5"});
+  expect_error(make({.features = 32, .state_size = 7, .init = StateInit::lru}), {"state_size", "even", "7"});
+  const auto block = [&](nn::BlockKind kind) {
+    return make({.features = 32, .state_size = 8, .kernel_d = 4, .activation_block = kind, .depthwise_kernel = 6});
+  };
+  expect_error(block(nn::BlockKind::sparse), {"[Depthwise]", "odd", "4x4"});
+  expect_error(block(nn::BlockKind::convnext), {"[Depthwise]", "odd", "6x6"});
+  expect_error(make({.features = 32, .state_size = 8, .depthwise_kernel = 0}), {"depthwise_kernel", "1 to 1023", "0"});
   expect_error([] { S5 core(S5Options{.features = -1, .state_size = 8}); }, {"[S5]", "features", "-1"});
   expect_error([] { S5 core(S5Options{.features = 8, .state_size = 5}); }, {"even", "5"});
 }
@@ -42,6 +54,8 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("s5", {{"seed", -1}}); }, {"seed", "at least 0", "-1"});
   expect_error([] { make_core("s5", {{"clip_eigs", 1}}); }, {"clip_eigs", "true or false"});
   expect_error([] { make_core("convs5", {{"activation_block", "resnext"}}); }, {"resnet", "'resnext'"});
+  expect_error([] { make_core("convs5", {{"init", "lur"}}); }, {"[ConvS5]", "hippo, gaussian or lru", "'lur'"});
+  expect_error([] { make_core("convs5", {{"learned_states", true}}); }, {"did you mean 'learned_state'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
   expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
   for (const char* name : {"convs5", "s5", "convlstm", "convgru", "transformer", "performer"}) {
@@ -87,6 +101,9 @@ TEST(BadUse, Times) {
   expect_error(with_dt(at::ones({3}, at::kComplexFloat)), {"[ConvS5] dt must be real", "complex64"});
   expect_error([] { small()->forward(x, {}, {{}, at::zeros({3, 5}), 1}); }, {"resets", "[3,5]"});
   expect_error([] { small()->forward(x, {}, {{}, {}, 0}); }, {"step_rescale", "0"});
+  ConvS5 lru(ConvS5Options{.features = 8, .state_size = 8, .init = StateInit::lru, .groups = 4});
+  expect_error([&] { lru->forward(x, {}, {at::ones({3}), {}, 1}); }, {"[ConvS5] dt is not supported", "init hippo"});
+  expect_error([&] { lru->forward(x, {}, {{}, {}, 0.5}); }, {"[ConvS5] step_rescale", "0.5", "discrete time"});
 }
 
 TEST(BadUse, HalfPrecision) {

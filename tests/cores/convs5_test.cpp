@@ -24,6 +24,88 @@ TEST(ConvS5, ParameterCountsOfThePaper) {
   }
 }
 
+// Per layer: B and C 2 P U k^2 each, the block and the norm; Lambda and log_step 3 P, or nu and theta 2 P; x0 2 P.
+TEST(ConvS5, ParameterCountsOfVariants) {
+  const int64_t U = 16, P = 6;
+  const auto count = [&](ConvS5Options o) {
+    o.features = U;
+    o.state_size = 2 * P;
+    o.groups = 4;
+    int64_t total = 0;
+    for (const auto& p : ConvS5(o)->parameters()) total += p.numel();
+    return total - 2 * (2 * P * U * 9) - 2 * U;  // of the states and the block
+  };
+  const int64_t resnet = 18 * U * U + 6 * U;
+  EXPECT_EQ(count({}), 3 * P + resnet);
+  EXPECT_EQ(count({.init = StateInit::lru}), 2 * P + resnet);
+  EXPECT_EQ(count({.learned_state = true}), 5 * P + resnet);
+  EXPECT_EQ(count({.activation_block = nn::BlockKind::sparse}), 3 * P + 2 * U * U + 24 * U);
+  EXPECT_EQ(count({.activation_block = nn::BlockKind::convnext}), 3 * P + 8 * U * U + 58 * U);
+  EXPECT_EQ(count({.activation_block = nn::BlockKind::s4nd}), 3 * P + 2 * U * U + 3 * U + 2 * U * 49);
+}
+
+// A learned state is the state before the first frame: giving it as a state is the same. At the start it is zero.
+TEST(ConvS5, ALearnedStateIsTheStateBeforeTheFirstFrame) {
+  torch::NoGradGuard no_grad;
+  ConvS5Options options{.features = 8, .state_size = 12, .layers = 2, .groups = 4};
+  ConvS5 plain(options);
+  options.learned_state = true;
+  ConvS5 learned(options);
+  for (auto* core : {&plain, &learned}) (*core)->to(at::kDouble);
+  const at::Tensor x = randn({5, 3, 8, 4, 3}, 1);
+  EXPECT_LT(distance(learned->forward(x).y, plain->forward(x).y), 1e-14);
+  State before;
+  for (int i = 0; i < 2; ++i) {
+    const at::Tensor x0 = randn({12}, 2 + i);
+    learned->named_parameters()["layers." + std::to_string(i) + ".ssm.x0"].copy_(x0);
+    before.set("layers." + std::to_string(i) + ".x", x0.view({1, 12, 1, 1}).expand({3, 12, 4, 3}));
+  }
+  const at::Tensor y = learned->forward(x).y;
+  EXPECT_LT(distance(y, plain->forward(x, before).y), 1e-12);
+  EXPECT_GT(distance(y, plain->forward(x).y), 0.1);
+  // A state that is given is used as it is.
+  const State other = plain->forward(randn({2, 3, 8, 4, 3}, 9)).state;
+  EXPECT_LT(distance(learned->forward(x, other).y, plain->forward(x, other).y), 1e-12);
+  // What is forgotten becomes the learned state, of the sample that is reset alone.
+  const at::Tensor resets = at::zeros({5, 3}, at::kBool);
+  resets[2][1].fill_(true);
+  for (const at::Tensor& dt : {at::Tensor(), at::full({5}, 0.7, at::kDouble)}) {
+    const at::Tensor cut = learned->forward(x, {}, {dt, resets, 1}).y;
+    const Timing later = dt.defined() ? Timing{dt.slice(0, 2), {}, 1} : Timing{};
+    const at::Tensor again = learned->forward(x.slice(0, 2), {}, later).y;
+    EXPECT_LT(distance(cut.slice(0, 2).select(1, 1), again.select(1, 1)), 1e-12);
+    EXPECT_LT(distance(cut.select(1, 0), learned->forward(x, {}, {dt, {}, 1}).y.select(1, 0)), 1e-12);
+  }
+}
+
+// lru in the words of hippo: with log_step zero the eigenvalues of continuous time are the logarithms of those of discrete
+// time, and B is scaled by the quotient of the two input factors.
+TEST(ConvS5, LruIsADiagonalStateSpaceOfOtherParameters) {
+  torch::NoGradGuard no_grad;
+  ConvS5Options options{.features = 8, .state_size = 12, .groups = 4};
+  ConvS5 hippo(options);
+  options.init = StateInit::lru;
+  options.max_phase = 3;  // below pi, where the logarithm is the angle
+  ConvS5 lru(options);
+  hippo->to(at::kDouble);
+  lru->to(at::kDouble);
+  auto to = hippo->named_parameters();
+  const auto from = lru->named_parameters();
+  for (auto& item : to) {
+    if (from.contains(item.key())) item.value().copy_(from[item.key()]);
+  }
+  const at::Tensor decay = from["layers.0.ssm.nu"].exp(), phase = from["layers.0.ssm.theta"].exp();
+  const at::Tensor log_lambda = at::complex(-decay, phase), lambda = log_lambda.exp();
+  to["layers.0.ssm.Lambda_re"].copy_(-decay);
+  to["layers.0.ssm.Lambda_im"].copy_(phase);
+  to["layers.0.ssm.log_step"].zero_();
+  const at::Tensor factor = at::sqrt(1 - lambda.abs().square()) / ((lambda - 1) / log_lambda);
+  const at::Tensor b = at::view_as_complex(from["layers.0.ssm.B"].contiguous()) * factor.unsqueeze(1);
+  to["layers.0.ssm.B"].copy_(at::view_as_real(b));
+  const at::Tensor x = randn({9, 2, 8, 4, 3}, 1);
+  EXPECT_LT(distance(lru->forward(x).y, hippo->forward(x).y), 1e-10);
+}
+
 TEST(ConvS5, IsShiftEquivariantAwayFromTheBorders) {
   torch::NoGradGuard no_grad;
   ConvS5 core(ConvS5Options{.features = 8, .state_size = 8, .activation_block = nn::BlockKind::half_glu});

@@ -22,7 +22,7 @@ void scatter(torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   uint64_t seed = 100;
   for (auto& item : module.named_parameters()) {
-    const bool plain = item.key().ends_with("weight") || item.key().ends_with("bias");
+    const bool plain = item.key().ends_with("weight") || item.key().ends_with("bias") || item.key().ends_with(".x0");
     if (plain) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.2);
   }
 }
@@ -70,16 +70,48 @@ json with(json options, const json& changes) {
 }
 
 TEST(CorePlan, ConvS5OfEveryKind) {
-  for (const char* kind : {"resnet", "standard", "half_glu", "diag_resnet"}) {
+  for (const char* kind : {"resnet", "standard", "half_glu", "diag_resnet", "sparse", "convnext", "s4nd"}) {
     expect_same("convs5", with(kSmall, {{"activation_block", kind}}), {2, 5, 7});
     expect_same("convs5", with(kSmall, {{"activation_block", kind}, {"prenorm", true}, {"feedthrough", true}}),
                 {1, 4, 4});
   }
-  for (const char* kind : {"resnet", "standard"}) {
+  for (const char* kind : {"resnet", "standard", "sparse"}) {
     expect_same("convs5", with(kSmall, {{"activation_block", kind}, {"squeeze_excite", true}}), {3, 5, 7});
   }
+  expect_same("convs5", with(kSmall, {{"activation_block", "sparse"}, {"kernel_d", 5}}), {1, 6, 5});
+  expect_same("convs5", with(kSmall, {{"activation_block", "convnext"}, {"depthwise_kernel", 3}, {"layer_scale", 1}}),
+              {1, 6, 5});
+  expect_same("convs5", with(kSmall, {{"activation_block", "s4nd"}, {"axis_states", 64}}), {1, 1, 5});
   for (const char* activation : {"relu", "swish", "elu"}) {
     expect_same("convs5", with(kSmall, {{"activation", activation}}), {1, 6, 6});
+  }
+}
+
+TEST(CorePlan, ConvS5States) {
+  expect_same("convs5", with(kSmall, {{"learned_state", true}}), {2, 4, 6});
+  expect_same("convs5", with(kSmall, {{"init", "lru"}}), {2, 4, 6});
+  expect_same("convs5", with(kSmall, {{"init", "lru"}, {"learned_state", true}, {"prenorm", true}}), {1, 4, 6});
+}
+
+// Without a state before it, a plan begins where the core does, and again when it is told to.
+TEST(CorePlan, ALearnedStateIsWhereAPlanBegins) {
+  torch::NoGradGuard no_grad;
+  const auto core = make_core("convs5", with(kSmall, {{"learned_state", true}}));
+  core->eval();
+  scatter(*core);
+  nn::FramePlan plan({.batch = 2});
+  const nn::Buffer in = plan.state("in", 12, 4, 6), out = plan.state("out", 12, 4, 6);
+  plan.copy(core->plan(plan, in), out);
+  plan.finish();
+  const at::Tensor frame = randn({2, 12, 4, 6}, 1).to(at::kFloat), expected = core->step(frame, {}).y;
+  for (int time = 0; time < 2; ++time) {
+    plan.doors().at("in").copy_(frame);
+    plan.run();
+    EXPECT_LT(distance(plan.doors().at("out"), expected), 1e-5) << time;
+    plan.run();
+    EXPECT_GT(distance(plan.doors().at("out"), expected), 1e-3);
+    for (const std::string& name : plan.states()) plan.begin(name);
+    EXPECT_EQ(max_abs(plan.doors().at("in")), 0);
   }
 }
 

@@ -64,6 +64,12 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
     core.update({{"name", info.name}, {"features", 8}});
     subjects.push_back({info.name, {{"encoder", coder}, {"decoder", coder}, {"core", core}, {"actions", kActions}}});
   }
+  const nlohmann::json plain = subjects[0].second;
+  for (const char* block : {"sparse", "convnext", "s4nd"}) {
+    subjects.push_back({block, plain});
+    subjects.back().second["core"].update({{"activation_block", block}, {"learned_state", true}});
+  }
+  subjects.back().second["core"]["init"] = "lru";
   EXPECT_EQ(models::all_models().size(), 4u)
       << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; codes and teco: in codes_test.cpp)";
   return subjects;

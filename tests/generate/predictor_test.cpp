@@ -42,6 +42,7 @@ std::shared_ptr<models::Model> make(const Kind& kind) {
   uint64_t seed = 50;
   for (auto& item : model->named_parameters()) {  // no zero bias, no weight of one
     if (item.key().ends_with("bias")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.1);
+    if (item.key().ends_with(".x0")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat));
     if (item.key() == "decoder.last.weight") item.value().mul_(0.25);  // else rollouts are chaotic: any rounding grows
   }
   model->eval();
@@ -68,6 +69,36 @@ TEST(Predictor, RolloutsOf200FramesAreThoseOfTheModel) {
   EXPECT_LT(difference({kConvS5, 3, 10, 14, 0, 2}, 2, 200), 1e-4);  // padded, in colour, without actions
   EXPECT_LT(difference({{{"name", "convlstm"}, {"features", 16}, {"layers", 2}}}, 1, 200), 1e-4);
   EXPECT_LT(difference({{{"name", "convgru"}, {"features", 16}}, 2, 9, 11}, 1, 200), 1e-4);
+}
+
+TEST(Predictor, VariantsOfConvS5AreThoseOfTheModel) {
+  const auto variant = [](const json& changes) {
+    json core = kConvS5;
+    core.update(changes);
+    return Kind{core};
+  };
+  for (const char* block : {"sparse", "convnext", "s4nd"}) {
+    EXPECT_LT(difference(variant({{"activation_block", block}}), 2, 100), 1e-4) << block;
+  }
+  EXPECT_LT(difference(variant({{"init", "lru"}, {"learned_state", true}}), 2, 100), 1e-4);
+}
+
+// Whether a context is one frame or many, after an earlier one or not: a sequence begins at the learned state.
+TEST(Predictor, BeginsAtALearnedState) {
+  json core = kConvS5;
+  core["learned_state"] = true;
+  const Kind kind{core};
+  const auto model = make(kind);
+  Predictor compiled(*model), plain(*model, {.compile = false});
+  for (const int64_t frames : {1, 3, 1}) {
+    compiled.start({clips(kind, 1, frames)});
+    plain.start({clips(kind, 1, frames)});
+    EXPECT_LT(distance(rollout(compiled, 5), rollout(plain, 5)), 1e-5) << frames;
+  }
+  Predictor taken(*model);  // a state of one frame, which waits, has no state of the core yet
+  plain.start({clips(kind, 1, 1)});
+  taken.start(plain.state());
+  EXPECT_LT(distance(rollout(taken, 5), rollout(plain, 5)), 1e-5);
 }
 
 TEST(Predictor, CoresWithoutAPlanRunToo) {

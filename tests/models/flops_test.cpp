@@ -46,6 +46,22 @@ TEST(Flops, OfConvS5) {
   EXPECT_EQ(flops({{"name", "convs5"}, {"features", U}, {"state_size", N}, {"layers", layers}}), 2 * products);
 }
 
+// The block instead of resnet's two convolutions.
+TEST(Flops, OfTheBlocksOfConvS5) {
+  const uint64_t U = 6, N = 4, layers = 2, n = 8;
+  const auto expected = [&](uint64_t block) {
+    return 2 *
+           (encoder_products() + kCoarse * 9 * U + layers * kCoarse * (9 * 2 * U * N + block) + decoder_products(U));
+  };
+  const auto of = [&](const char* block) {
+    return flops(
+        {{"name", "convs5"}, {"features", U}, {"state_size", N}, {"layers", layers}, {"activation_block", block}});
+  };
+  EXPECT_EQ(of("sparse"), expected(2 * (9 * U + U * U)));
+  EXPECT_EQ(of("convnext"), expected(49 * U + 8 * U * U));
+  EXPECT_EQ(of("s4nd"), expected(2 * 2 * 2 * n * U + 2 * U * U));
+}
+
 TEST(Flops, OfConvLSTM) {
   const uint64_t U = 6, layers = 2;
   const uint64_t products =

@@ -56,6 +56,39 @@ TEST(FramePlan, Convolutions) {
   }
 }
 
+TEST(FramePlan, DepthwiseConvolutions) {
+  for (const auto& [C, kh, kw] : {std::array<int64_t, 3>{1, 3, 3}, {6, 1, 1}, {9, 7, 7}, {5, 1, 13}, {35, 9, 1}}) {
+    const at::Tensor x = floats({B, C, H, W}, 1), w = floats({C, 1, kh, kw}, 2), bias = floats({C}, 3);
+    const at::Tensor padded = at::constant_pad_nd(exact(x), {kw / 2, kw / 2, kh / 2, kh / 2});
+    at::Tensor sum = at::zeros({B, C, H, W}, at::kDouble);
+    for (int64_t tap = 0; tap < kh * kw; ++tap) {
+      const at::Tensor weight = exact(w).select(2, tap / kw).select(2, tap % kw).view({1, C, 1, 1});
+      sum += weight * padded.narrow(2, tap / kw, H).narrow(3, tap % kw, W);
+    }
+    EXPECT_LT(distance(result({x}, [&](auto& p, const auto& in) { return p.depthwise(in[0], w, {}); }), sum), 2e-5);
+    const auto biased = [&](FramePlan& p, const std::vector<Buffer>& in) { return p.depthwise(in[0], w, bias); };
+    EXPECT_LT(distance(result({x}, biased), sum + exact(bias).view({1, C, 1, 1})), 2e-5);
+  }
+  FramePlan plan({.batch = B});
+  const Buffer x = plan.state("x", 6, H, W);
+  expect_error([&] { plan.depthwise(x, at::ones({6, 1, 2, 2}), {}); }, {"[FramePlan]", "odd", "[6,1,2,2]"});
+  expect_error([&] { plan.depthwise(x, at::ones({5, 1, 3, 3}), {}); }, {"[6,1,kh,kw]", "[5,1,3,3]"});
+}
+
+TEST(FramePlan, StatesBeginAtTheirFirstValue) {
+  FramePlan plan({.batch = B});
+  const at::Tensor first = floats({3}, 1), whole = first.view({1, 3, 1, 1}).expand({B, 3, H, W});
+  plan.set_scope("core.");
+  plan.state("x", 3, H, W, first);
+  plan.state("zero", 3, H, W);
+  EXPECT_EQ(distance(plan.doors().at("core.x"), whole), 0);
+  for (const std::string& name : plan.states()) plan.doors().at(name).fill_(7);
+  for (const std::string& name : plan.states()) plan.begin(name);
+  EXPECT_EQ(distance(plan.doors().at("core.x"), whole), 0);
+  EXPECT_EQ(max_abs(plan.doors().at("core.zero")), 0);
+  expect_error([&] { plan.state("y", 4, H, W, first); }, {"first", "[4]", "[3]"});
+}
+
 TEST(FramePlan, Norms) {
   const int64_t C = 6;
   const at::Tensor x = floats({B, C, H, W}, 1, 2) + 1, y = floats({B, C, H, W}, 2), w = floats({C}, 3),

@@ -28,6 +28,8 @@ inline at::Tensor activated(const at::Tensor& x, ops::Activation activation) {
       return at::where(x > 0, x, at::expm1(x));
     case ops::Activation::quick_gelu:
       return x * at::sigmoid(1.702 * x);
+    case ops::Activation::gelu_erf:
+      return 0.5 * x * (1 + at::erf(x / std::sqrt(2.0)));
     case ops::Activation::identity:
       break;
   }

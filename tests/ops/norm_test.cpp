@@ -20,7 +20,8 @@ using convssm::testing::max_abs;
 using convssm::testing::randn;
 
 const std::vector<Activation> kActivations{Activation::identity, Activation::relu, Activation::gelu,
-                                           Activation::swish,    Activation::elu,  Activation::quick_gelu};
+                                           Activation::swish,    Activation::elu,  Activation::quick_gelu,
+                                           Activation::gelu_erf};
 
 // f in float32 against f in float64 of the same values.
 void expect_float_close(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& f,

@@ -41,19 +41,19 @@ at::Tensor naive(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
   return y;
 }
 
-struct Case {
+struct PackedCase {
   int64_t in, out, kernel, height, width, frames;
   bool with_bias;
 };
 
-const std::vector<Case> kCases{{1, 17, 3, 5, 7, 1, true},   {3, 64, 3, 5, 7, 2, true},   {17, 3, 5, 5, 7, 1, false},
-                               {64, 64, 3, 8, 8, 1, true},  {257, 17, 1, 4, 4, 3, true}, {17, 257, 3, 3, 2, 1, false},
-                               {64, 1, 1, 5, 7, 1, true},   {16, 8, 5, 1, 3, 2, true},   {8, 8, 2, 5, 4, 1, true},
-                               {257, 64, 3, 4, 5, 1, true}, {32, 40, 3, 16, 16, 1, true}};
+const std::vector<PackedCase> kPackedCases{
+    {1, 17, 3, 5, 7, 1, true},   {3, 64, 3, 5, 7, 2, true},    {17, 3, 5, 5, 7, 1, false},  {64, 64, 3, 8, 8, 1, true},
+    {257, 17, 1, 4, 4, 3, true}, {17, 257, 3, 3, 2, 1, false}, {64, 1, 1, 5, 7, 1, true},   {16, 8, 5, 1, 3, 2, true},
+    {8, 8, 2, 5, 4, 1, true},    {257, 64, 3, 4, 5, 1, true},  {32, 40, 3, 16, 16, 1, true}};
 
 struct Problem {
   at::Tensor x, weight, bias, add;  // float32
-  explicit Problem(const Case& c)
+  explicit Problem(const PackedCase& c)
       : x(randn({c.frames, c.height, c.width, c.in}, 1).to(at::kFloat)),
         weight((randn({c.out, c.in, c.kernel, c.kernel}, 2) / std::sqrt(c.in * c.kernel * c.kernel)).to(at::kFloat)),
         add(randn({c.frames, c.height, c.width, c.out}, 4).to(at::kFloat)) {
@@ -73,10 +73,10 @@ at::Tensor run(const PackedConv& conv, const at::Tensor& x, const ConvEpilogue& 
   return y;
 }
 
-ConvShape shape_of(const Case& c) { return {c.in, c.out, c.kernel, c.height, c.width}; }
+ConvShape shape_of(const PackedCase& c) { return {c.in, c.out, c.kernel, c.height, c.width}; }
 
 TEST(PackedConv, IsTheWrittenOutSum) {
-  for (const Case& c : kCases) {
+  for (const PackedCase& c : kPackedCases) {
     const Problem p(c);
     const PackedConv conv(shape_of(c), p.weight.data_ptr<float>(), p.bias_values());
     EXPECT_LT(distance(run(conv, p.x).to(at::kDouble), p.exact()), 2e-5) << c.in << " " << c.out << " " << c.kernel;
@@ -93,12 +93,12 @@ TEST(PackedConv, AnyNumberOfFramesOneAfterTheOther) {
 }
 
 TEST(PackedConv, Epilogues) {
-  const Case c{17, 33, 3, 5, 7, 2, true};
+  const PackedCase c{17, 33, 3, 5, 7, 2, true};
   const Problem p(c);
   const PackedConv conv(shape_of(c), p.weight.data_ptr<float>(), p.bias_values());
   const at::Tensor plain = p.exact(), sum = plain + p.add;
   for (const auto activation : {Activation::identity, Activation::relu, Activation::gelu, Activation::swish,
-                                Activation::elu, Activation::quick_gelu}) {
+                                Activation::elu, Activation::quick_gelu, Activation::gelu_erf}) {
     const at::Tensor with_sum = run(conv, p.x, {p.add.data_ptr<float>(), activation});
     EXPECT_LT(distance(with_sum.to(at::kDouble), activate_plain(sum, activation)), 4e-6) << name(activation);
     EXPECT_LT(distance(run(conv, p.x, {nullptr, activation}).to(at::kDouble), activate_plain(plain, activation)), 4e-6);
@@ -112,7 +112,7 @@ std::pair<at::Tensor, at::Tensor> range_of(const at::Tensor& x) {
 }
 
 TEST(PackedConvInt8, IsTheSumWithinItsRoundings) {
-  for (const Case& c : kCases) {
+  for (const PackedCase& c : kPackedCases) {
     const Problem p(c);
     const auto [low, high] = range_of(p.x);
     const PackedConv conv(shape_of(c), p.weight.data_ptr<float>(), p.bias_values(),

@@ -163,7 +163,13 @@ def random_params(core, options, rng, step=(1e-3, 1e-1)):
         z = rng.standard_normal(shape)
         leaf = name.rsplit(".", 1)[1]
         module = name.rsplit(".", 2)[1]
-        if leaf == "Lambda_re":
+        if module in ("rows", "columns"):
+            v = axis_param(leaf, z, oracle.block_lambda(o["axis_states"], 1), rng)
+        elif leaf == "nu":       # |lambda| between 0.1 and 0.99
+            v = np.log(-np.log(rng.uniform(0.1, 0.99, shape)))
+        elif leaf == "theta":
+            v = np.log(rng.uniform(0.01, 6.28, shape))
+        elif leaf == "Lambda_re":
             v = lam.real * np.exp(0.3 * z)
         elif leaf == "Lambda_im":
             v = lam.imag * (1 + 0.05 * z)
@@ -183,6 +189,15 @@ def random_params(core, options, rng, step=(1e-3, 1e-1)):
             v = 0.3 * z
         params[name] = v.astype(np.float32)
     return params
+
+
+def axis_param(leaf, z, lam, rng):
+    """Of the state spaces along an axis."""
+    if leaf == "Lambda_re":
+        return lam.real * np.exp(0.3 * z)
+    if leaf == "Lambda_im":
+        return lam.imag * (1 + 0.05 * z)
+    return np.log(rng.uniform(0.1, 1.0, z.shape)) if leaf == "log_step" else 0.7 * z
 
 
 def shapes_of(core, options):
@@ -256,6 +271,18 @@ CASES = {
     "convs5_half_glu": ("convs5", dict(CONV, layers=2, activation_block="half_glu",
                                        activation="relu"), {}),
     "convs5_diag_resnet": ("convs5", dict(CONV, activation_block="diag_resnet"), {}),
+    "convs5_sparse": ("convs5", dict(CONV, layers=2, activation_block="sparse", prenorm=True), {}),
+    "convs5_sparse_se": ("convs5", dict(CONV, activation_block="sparse", kernel_d=5, squeeze_excite=True,
+                                        activation="swish"), {}),
+    "convs5_convnext": ("convs5", dict(CONV, layers=2, activation_block="convnext"), {}),
+    "convs5_convnext_kernel3": ("convs5", dict(CONV, activation_block="convnext", depthwise_kernel=3,
+                                               prenorm=True), {}),
+    "convs5_s4nd": ("convs5", dict(CONV, layers=2, activation_block="s4nd", axis_states=6), {}),
+    "convs5_lru": ("convs5", dict(CONV, layers=2, init="lru"), dict(resets="LB", x0=True)),
+    "convs5_learned_state": ("convs5", dict(CONV, layers=2, learned_state=True),
+                             dict(dt="LB", resets="LB", step_rescale=0.5, size=(7, 3, 4, 3))),
+    "convs5_lru_learned_state": ("convs5", dict(CONV, layers=2, init="lru", learned_state=True),
+                                 dict(resets="L")),
     "convs5_prenorm_noskip": ("convs5", dict(CONV, layers=2, prenorm=True, skip=False), {}),
     "convs5_kernels": ("convs5", dict(CONV, kernel_b=5, kernel_c=1, kernel_d=3), {}),
     "convs5_kernel1": ("convs5", dict(CONV, layers=2, kernel_b=1, kernel_c=1, kernel_d=1), {}),

@@ -10,11 +10,13 @@ Layouts: frames [L,B,C,H,W] (ConvS5) or [L,B,U] (S5); parameters are a flat dict
 
 import numpy as np
 
+import oracle_blocks
+
 CONVS5_DEFAULTS = dict(
     layers=1, blocks=1, clip_eigs=True, kernel_b=3, kernel_c=3, kernel_d=3,
     activation_block="resnet", activation="gelu", groups=32, squeeze_excite=False,
     use_norm=True, prenorm=False, skip=True, skip_connections=False, feedthrough=False,
-    discretization="zoh")
+    discretization="zoh", init="hippo", learned_state=False, depthwise_kernel=7, axis_states=16)
 S5_DEFAULTS = dict(
     layers=1, blocks=1, clip_eigs=True, use_norm=True, prenorm=False, skip=True,
     discretization="zoh")
@@ -170,7 +172,9 @@ def param_shapes(core, options):
 
     for i in range(o["layers"]):
         pre = f"layers.{i}."
-        s[pre + "ssm.Lambda_re"] = s[pre + "ssm.Lambda_im"] = (P,)
+        lru = o.get("init") == "lru"
+        for leaf in ("nu", "theta") if lru else ("Lambda_re", "Lambda_im"):
+            s[pre + "ssm." + leaf] = (P,)
         if core == "s5":
             s[pre + "ssm.B"], s[pre + "ssm.C"] = (P, U, 2), (U, P, 2)
             s[pre + "ssm.D"] = (U,)
@@ -180,7 +184,11 @@ def param_shapes(core, options):
             kb, kc, kd = o["kernel_b"], o["kernel_c"], o["kernel_d"]
             kind = o["activation_block"]
             s[pre + "ssm.B"], s[pre + "ssm.C"] = (P, U * kb * kb, 2), (kc, kc, P, U, 2)
-            s[pre + "ssm.log_step"] = (P, 1)
+            if not lru:
+                s[pre + "ssm.log_step"] = (P, 1)
+            if o["learned_state"]:
+                s[pre + "ssm.x0"] = (2 * P,)
+            s.update({pre + "block." + k: v for k, v in oracle_blocks.shapes(kind, o).items()})
             if kind == "standard" or o["feedthrough"]:
                 conv(pre + "D", kd)
             if kind in ("standard", "half_glu"):
@@ -193,7 +201,7 @@ def param_shapes(core, options):
                 affine(pre + "block.norm2")
             if kind == "resnet":
                 conv(pre + "block.conv2", kd)
-            if o["squeeze_excite"] and kind in ("resnet", "standard"):
+            if o["squeeze_excite"] and kind in ("resnet", "standard", "sparse"):
                 hidden = max(U // 16, 4)
                 dense(pre + "block.se.down", hidden, U)
                 dense(pre + "block.se.up", U, hidden)
@@ -214,17 +222,26 @@ def per_step(value, L, B):
     return np.broadcast_to(value[:, None] if value.ndim == 1 else value, (L, B))
 
 
+def first_state(p, o):
+    """Complex [P]: the state before the first frame and after a reset."""
+    P = o["state_size"] // 2
+    return p["x0"][:P] + 1j * p["x0"][P:] if o.get("learned_state") else np.zeros(P, complex)
+
+
 def ssm(core, p, o, u, x0, step_rescale, dt, resets):
     """u real [L,B,U,...]; x0 complex [B,P,...] -> (y real like u without D, x_L)."""
     L, B = u.shape[:2]
     space = (1,) * (u.ndim - 3)
-    re = np.minimum(p["Lambda_re"], -1e-4) if o["clip_eigs"] else p["Lambda_re"]
-    lam = re + 1j * p["Lambda_im"]
     interval = per_step(np.ones(L) if dt is None else dt, L, B)
     reset = per_step(np.zeros(L) if resets is None else resets, L, B)
-    delta = step_rescale * np.exp(p["log_step"][:, 0]) * interval[:, :, None]    # [L,B,P]
-    a, gamma = discretize(lam, delta, o["discretization"])
-    a = np.where(reset[:, :, None] != 0, 0.0, a)
+    if o.get("init") == "lru":
+        lam = np.exp(-np.exp(p["nu"]) + 1j * np.exp(p["theta"]))
+        a, gamma = (np.broadcast_to(v, (L, B, lam.size)) for v in (lam, np.sqrt(1 - np.abs(lam) ** 2)))
+    else:
+        re = np.minimum(p["Lambda_re"], -1e-4) if o["clip_eigs"] else p["Lambda_re"]
+        delta = step_rescale * np.exp(p["log_step"][:, 0]) * interval[:, :, None]    # [L,B,P]
+        a, gamma = discretize(re + 1j * p["Lambda_im"], delta, o["discretization"])
+    first = first_state(p, o).reshape(1, -1, *space)
 
     Bt, Ct = to_complex(p["B"]), to_complex(p["C"])
     if core == "convs5":
@@ -235,6 +252,7 @@ def ssm(core, p, o, u, x0, step_rescale, dt, resets):
 
     x, xs = x0, []
     for t in range(L):
+        x = np.where((reset[t] != 0).reshape(B, 1, *space), first, x)
         x = a[t].reshape(B, -1, *space) * x + gamma[t].reshape(B, -1, *space) * bu[t]
         xs.append(x)
     xs = np.stack(xs)
@@ -269,6 +287,10 @@ def convs5_block(p, o, y):
         v = gelu(layer_norm(y, p["norm.weight"], p["norm.bias"], -3))
         d = np.einsum("oc,...chw->...ohw", p["dense.weight"], v) + p["dense.bias"][:, None, None]
         return v * sigmoid(d)
+    if kind in ("sparse", "convnext", "s4nd"):
+        ln = lambda h, n: layer_norm(h, p[n + ".weight"], p[n + ".bias"], -3)
+        out = oracle_blocks.block(kind, p, y, act, gn, ln)
+        return act(y + se(out)) if kind == "sparse" else out
     if kind == "diag_resnet":
         h = act(gn(conv(act(gn(y, "norm1")), "conv1"), "norm2"))
         return act(y + h)
@@ -314,7 +336,8 @@ def stack(core, options, params, x, x0=None, step_rescale=1.0, dt=None, resets=N
                 h = h + inputs[6]
         inputs.append(h)
         if x0 is None:
-            state = np.zeros((h.shape[1], P, *h.shape[3:]), complex)
+            first = first_state(sub(params, f"layers.{i}.ssm."), o)
+            state = np.zeros((h.shape[1], P, *h.shape[3:]), complex) + first.reshape(1, P, *[1] * (h.ndim - 3))
         else:
             state = join_state(np.asarray(x0[i], np.float64))
         h, xL = layer(core, sub(params, f"layers.{i}."), o, h, state, step_rescale, dt, resets)

@@ -41,7 +41,11 @@ class PlanEngine : public FrameEngine {
     refuse_times(waiting_timing(state, frame.size(0)));
     const bool begins = core_state(state).empty();  // of one frame, which waits
     for (const std::string& name : plan_->states()) {
-      begins ? door(name).zero_() : write(door(name), name, state.get(name));
+      if (begins) {
+        plan_->begin(name);
+      } else {
+        write(door(name), name, state.get(name));
+      }
     }
     replace(frame);
     forecast_waits_ = forecast_waits(state);
@@ -103,7 +107,7 @@ class PlanEngine : public FrameEngine {
   }
 
   void take_in(const Clips& context) {
-    for (const std::string& name : plan_->states()) door(name).zero_();
+    for (const std::string& name : plan_->states()) plan_->begin(name);
     replace(context.video.select(1, 0));
     for (int64_t k = 1; k < context.frames(); ++k) {
       observe(context.video.select(1, k), context.actions.defined() ? context.actions.select(1, k) : context.actions);

@@ -10,7 +10,8 @@
 namespace convssm::ops::testing {
 
 inline constexpr std::array kActivations{Activation::identity, Activation::relu, Activation::gelu,
-                                         Activation::swish,    Activation::elu,  Activation::quick_gelu};
+                                         Activation::swish,    Activation::elu,  Activation::quick_gelu,
+                                         Activation::gelu_erf};
 
 inline double activated(Activation activation, double x) {
   switch (activation) {
@@ -24,6 +25,8 @@ inline double activated(Activation activation, double x) {
       return x > 0 ? x : std::expm1(x);
     case Activation::quick_gelu:
       return x * sigmoid(1.702 * x);
+    case Activation::gelu_erf:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
     case Activation::identity:
       break;
   }

@@ -53,7 +53,8 @@ Gradients naive(const Doubles& x, const Doubles& weight, const Doubles& bias, co
 }
 
 // Smooth activations: the slope here is a finite difference.
-constexpr std::array kSmooth{Activation::identity, Activation::gelu, Activation::swish, Activation::quick_gelu};
+constexpr std::array kSmooth{Activation::identity, Activation::gelu, Activation::swish, Activation::quick_gelu,
+                             Activation::gelu_erf};
 
 TEST(NormGradientKernels, GroupNormOfAFrame) {
   on_every_isa_and_type([](auto zero) {
