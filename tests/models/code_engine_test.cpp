@@ -135,7 +135,8 @@ TEST_P(CodeEngines, AreNearlyTheSameInBytes) {
     const at::Tensor expected = exact->next(coming(k)), found = bytes->next(coming(k));
     EXPECT_GT((found == expected).to(at::kDouble).mean().item<double>(), 0.8) << k;
     const at::Tensor x = core_part(exact->save()), y = core_part(bytes->save());
-    EXPECT_LT((x - y).norm().item<double>(), 0.1 * x.norm().item<double>()) << k;
+    const double allowed = std::string(core) == "convs5" ? 0.03 : 0.1;  // gates multiply what was rounded
+    EXPECT_LT((x - y).norm().item<double>(), allowed * x.norm().item<double>()) << k;
     EXPECT_FALSE(x.equal(y)) << "not in bytes";
     if (k == 0) first = found;
   }
