@@ -149,7 +149,7 @@ std::vector<ResultRow> model_rows(const std::vector<Record>& records, const std:
 
 std::vector<ResultRow> single_rows(const std::vector<Record>& records) {
   std::vector<ResultRow> rows, others;
-  for (const char* part : {"table", "seed", "ablation", "rate"}) {
+  for (const char* part : {"table", "seed", "ablation", "variant", "rate"}) {
     for (const Record& record : records) {
       if (record.part != part || !record.evaluated()) continue;
       rows.push_back({single_label(record), "", {&record}, false});

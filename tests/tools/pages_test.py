@@ -104,7 +104,7 @@ class Results(unittest.TestCase):
         seeds = results.seeds_block(records())
         self.assertIn("| model | PSNR ↑ 2 | LPIPS ↓ 2 | PSNR ↑ 4 | LPIPS ↓ 4 |", seeds)
         self.assertIn("| ConvS5, seed 1 | 20.00 | 0.100 | 19.00 | 0.200 |\n| ConvS5, seed 2 | 21.00 |", seeds)
-        ablations = results.ablations_block(records())
+        ablations = results.short_runs_block(records(), "ablation")
         self.assertIn("| without GELU | 0.16 M | 10 | 19.00 | 0.300 |", ablations)
         self.assertNotIn("Conv", ablations)  # rows of the table may have trained longer
         self.assertEqual(results.sweep_block(records()), "| model | lr 0.001 | lr 0.004 | lr 0.01 |\n|---|---:|---:|---:|\n"

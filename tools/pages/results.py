@@ -146,8 +146,8 @@ def seeds_block(records):
     return table(lines, score_columns(lines, better=False)) if lines else ""
 
 
-def ablations_block(records):
-    lines = model_lines(records, "ablation")
+def short_runs_block(records, part):
+    lines = model_lines(records, part)
     return table(lines, cost_columns(lines, ["parameters", "training, min"]) + score_columns(lines)) if lines else ""
 
 
@@ -256,7 +256,8 @@ class Pictures:
 
 def blocks(records, pictures, page):
     make = {"machine": about_block, "table": table_block, "short": short_block, "seeds": seeds_block,
-            "ablations": ablations_block, "sweep": sweep_block, "rates": rates_block}
+            "ablations": lambda records: short_runs_block(records, "ablation"),
+            "variants": lambda records: short_runs_block(records, "variant"), "sweep": sweep_block, "rates": rates_block}
     return {**{name: (lambda function=function: function(records)) for name, function in make.items()},
             "rows": lambda: rows_block(records, page.parent), "curves": lambda: pictures.curves(page),
             "strips": lambda: pictures.strips(page), "timing": lambda: pictures.timing(page)}

@@ -24,7 +24,7 @@ class Plan:
         self.rows = {}
         for place, row in enumerate(plan["rows"]):
             settings = list(row.get("set", []))
-            if row["part"] == "ablation":
+            if row["part"] in ("ablation", "variant"):
                 row["of"] = plan["ablation"]["of"]
                 settings = plan["ablation"]["set"] + settings
             self.rows[row["row"]] = {"of": row["row"], **row, "set": settings, "place": place}
