@@ -1,0 +1,279 @@
+// Checks, threads and autograd around the kernels. A frame is one task of the backward, with sums of its own for what all
+// pixels share: added in the order of the frames, they do not depend on the number of threads.
+#include "convssm/ops/pixel_steps.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "convssm/ops/check.h"
+#include "convssm/ops/device.h"
+#include "convssm/ops/elementwise.h"
+#include "convssm/ops/libtorch.h"
+
+namespace convssm::ops {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kGrain = 1024;  // states per task of the forward
+
+int64_t pixels(const at::Tensor& b) { return b.size(2) * b.size(3); }
+
+at::Tensor empty_pairs(const at::Tensor& b) {
+  return at::empty({b.size(0), b.size(2), b.size(3), b.size(1)}, b.options().requires_grad(false));
+}
+
+// Rows of pairs [N,H,W,2P] as complex [N,P,H,W], and back.
+at::Tensor as_complex(const at::Tensor& pairs) {
+  const at::Tensor last = pairs.view({pairs.size(0), pairs.size(1), pairs.size(2), pairs.size(3) / 2, 2});
+  return at::view_as_complex(last).permute({0, 3, 1, 2});
+}
+
+at::Tensor as_pairs(const at::Tensor& a) {
+  return a.defined() ? at::view_as_real(a.resolve_conj().permute({0, 2, 3, 1}).contiguous()) : a;
+}
+
+at::Tensor laid_out(const at::Tensor& x) { return x.defined() ? channels_together(x) : x; }
+
+template <typename T>
+const T* at_row(const at::Tensor& x, int64_t row, int64_t width) {
+  return x.defined() ? static_cast<const T*>(x.data_ptr()) + row * width : nullptr;
+}
+
+template <typename T>
+T* to_row(const at::Tensor& x, int64_t row, int64_t width) {
+  return static_cast<T*>(x.data_ptr()) + row * width;
+}
+
+// run(frame, first, end) for ranges of rows that lie in one frame.
+template <typename Run>
+void for_rows(const at::Tensor& b, const Run& run) {
+  const int64_t each = pixels(b), P = b.size(1) / 2;
+  at::parallel_for(0, b.size(0) * each, std::max<int64_t>(kGrain / P, 1), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t frame = begin / each, last = std::min(end, (frame + 1) * each);
+      run(frame, begin, last);
+      begin = last;
+    }
+  });
+}
+
+// Of one problem: all float64 [P] in memory of this machine.
+struct Shared {
+  at::Tensor re, im, step, times;
+  StepRule rule;
+  GainRule gain;
+
+  StepConstants constants() const {
+    return {re.size(0), rule, gain, re.data_ptr<double>(), im.data_ptr<double>(), step.data_ptr<double>()};
+  }
+  double time(int64_t frame) const { return times.defined() ? times.data_ptr<double>()[frame] : 1; }
+};
+
+template <typename T>
+void run_forward(const Shared& shared, const at::Tensor& m, const at::Tensor& b, const at::Tensor& a,
+                 const at::Tensor& out) {
+  const int64_t P = m.size(1);
+  const StepConstants constants = shared.constants();
+  for_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
+    step_rows(constants,
+              StepRows<T>{end - first, shared.time(frame), at_row<T>(m, first, P), at_row<T>(b, first, 2 * P),
+                          to_row<T>(a, first, 2 * P), to_row<T>(out, first, 2 * P)});
+  });
+}
+
+struct StepGradients {
+  at::Tensor m, b, sums;  // sums [N,3,P]: by the real and the imaginary part of lambda, by the step
+};
+
+template <typename T>
+void run_backward(const Shared& shared, const at::Tensor& m, const at::Tensor& b, const at::Tensor& grad_a,
+                  const at::Tensor& grad_out, const StepGradients& to) {
+  const int64_t P = m.size(1), each = pixels(b);
+  const StepConstants constants = shared.constants();
+  at::parallel_for(0, b.size(0), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t frame = begin; frame < end; ++frame) {
+      const int64_t row = frame * each;
+      double* sums = to_row<double>(to.sums, frame, 3 * P);
+      step_backward_rows(constants, StepBackwardRows<T>{each, shared.time(frame), at_row<T>(m, row, P),
+                                                        at_row<T>(b, row, 2 * P), at_row<T>(grad_a, row, 2 * P),
+                                                        at_row<T>(grad_out, row, 2 * P), to_row<T>(to.m, row, P),
+                                                        to_row<T>(to.b, row, 2 * P), sums, sums + P, sums + 2 * P});
+    }
+  });
+}
+
+struct StepFunction : torch::autograd::Function<StepFunction> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& re, const at::Tensor& im, const at::Tensor& step,
+                               const OptionalTensor& times, const at::Tensor& m_in, const at::Tensor& b_in,
+                               int64_t rule, int64_t gain) {
+    const Shared shared{re.contiguous(),
+                        im.contiguous(),
+                        step.contiguous(),
+                        times.value_or(at::Tensor()),
+                        static_cast<StepRule>(rule),
+                        static_cast<GainRule>(gain)};
+    const at::Tensor m = channels_together(m_in), b = channels_together(b_in);
+    const at::Tensor a = empty_pairs(b), out = at::empty_like(b);
+    m.scalar_type() == at::kFloat ? run_forward<float>(shared, m, b, a, out)
+                                  : run_forward<double>(shared, m, b, a, out);
+    ctx->set_materialize_grads(false);
+    ctx->saved_data["rule"] = rule;
+    ctx->saved_data["gain"] = gain;
+    ctx->save_for_backward({shared.re, shared.im, shared.step, shared.times, m, b});
+    return {as_complex(a), out};
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    require("pixel_steps", !at::GradMode::is_enabled(), "has no second derivative; use pixel_steps_plain");
+    const variable_list saved = ctx->get_saved_variables();
+    const Shared shared{saved[0],
+                        saved[1],
+                        saved[2],
+                        saved[3],
+                        static_cast<StepRule>(ctx->saved_data["rule"].toInt()),
+                        static_cast<GainRule>(ctx->saved_data["gain"].toInt())};
+    const at::Tensor &m = saved[4], &b = saved[5];
+    const at::Tensor grad_a = as_pairs(grads[0]), grad_out = laid_out(grads[1]);
+    const StepGradients to{at::empty_like(m), at::empty_like(b), at::zeros({m.size(0), 3, m.size(1)}, at::kDouble)};
+    m.scalar_type() == at::kFloat ? run_backward<float>(shared, m, b, grad_a, grad_out, to)
+                                  : run_backward<double>(shared, m, b, grad_a, grad_out, to);
+    const at::Tensor sums = to.sums.sum(0);
+    return {sums[0], sums[1], sums[2], at::Tensor(), to.m, to.b, at::Tensor(), at::Tensor()};
+  }
+};
+
+void check(const PixelStates& s, const at::Tensor& times, const at::Tensor& m, const at::Tensor& b) {
+  require_dims("pixel_steps", "b", b, 4, "[N,2P,H,W]");
+  require("pixel_steps", b.size(1) % 2 == 0, "b must be [N,2P,H,W], got {}", shape_text(b.sizes()));
+  const int64_t P = b.size(1) / 2;
+  require_shape("pixel_steps", "m", m, {b.size(0), P, b.size(2), b.size(3)});
+  require_like("pixel_steps", "m", m, b);
+  for (const auto& [name, x] : {std::pair{"lambda_re", s.lambda_re}, {"lambda_im", s.lambda_im}, {"step", s.step}}) {
+    require_shape("pixel_steps", name, x, {P});
+    require("pixel_steps", x.scalar_type() == at::kDouble, "{} must be float64, got {}", name, dtype_text(x));
+  }
+  if (times.defined()) require_shape("pixel_steps", "times", times, {b.size(0)});
+}
+
+// log(exp(step) - 1), of which softplus makes the step again.
+at::Tensor before_softplus(const at::Tensor& step) { return step + at::log(-at::expm1(-step)); }
+
+template <typename T>
+void run_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b, const at::Tensor& a) {
+  const int64_t P = b.size(1) / 2, own = a_bar.dim() == 2 ? 2 * P : 0;
+  for_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
+    liquid_rows(LiquidRows<T>{end - first, P, at_row<T>(a_bar, frame, own), at_row<T>(l, 0, 0),
+                              at_row<T>(b, first, 2 * P), to_row<T>(a, first, 2 * P)});
+  });
+}
+
+template <typename T>
+void run_liquid_backward(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b, const at::Tensor& grad_a,
+                         const at::Tensor& grad_b, const at::Tensor& sums) {
+  const int64_t P = b.size(1) / 2, own = a_bar.dim() == 2 ? 2 * P : 0, each = pixels(b);
+  at::parallel_for(0, b.size(0), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t frame = begin; frame < end; ++frame) {
+      const int64_t row = frame * each * 2 * P;
+      double* to = to_row<double>(sums, frame, 4 * P);
+      liquid_backward_rows(LiquidBackwardRows<T>{each, P, at_row<T>(a_bar, frame, own), at_row<T>(l, 0, 0),
+                                                 at_row<T>(b, row, 1), at_row<T>(grad_a, row, 1),
+                                                 to_row<T>(grad_b, row, 1), to, to + 2 * P});
+    }
+  });
+}
+
+struct LiquidFunction : torch::autograd::Function<LiquidFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& a_in, const at::Tensor& l_in,
+                            const at::Tensor& b_in) {
+    const at::Tensor a_bar = a_in.resolve_conj().contiguous(), l = l_in.resolve_conj().contiguous();
+    const at::Tensor b = channels_together(b_in), a = empty_pairs(b);
+    b.scalar_type() == at::kFloat ? run_liquid<float>(a_bar, l, b, a) : run_liquid<double>(a_bar, l, b, a);
+    ctx->save_for_backward({a_bar, l, b});
+    return as_complex(a);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    require("liquid", !at::GradMode::is_enabled(), "has no second derivative; use liquid_coefficients_plain");
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &a_bar = saved[0], &l = saved[1], &b = saved[2], grad_a = as_pairs(grads[0]);
+    const int64_t P = l.size(0);
+    const at::Tensor grad_b = at::empty_like(b), sums = at::zeros({b.size(0), 2, P, 2}, at::kDouble);
+    b.scalar_type() == at::kFloat ? run_liquid_backward<float>(a_bar, l, b, grad_a, grad_b, sums)
+                                  : run_liquid_backward<double>(a_bar, l, b, grad_a, grad_b, sums);
+    const auto complex_sum = [&](const at::Tensor& x) {
+      return at::view_as_complex(x.contiguous()).to(l.scalar_type());
+    };
+    const at::Tensor to_a = sums.select(1, 0);
+    return {complex_sum(a_bar.dim() == 2 ? to_a : to_a.sum(0)), complex_sum(sums.select(1, 1).sum(0)), grad_b};
+  }
+};
+
+void check_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
+  require_dims("liquid", "b", b, 4, "[N,2P,H,W]");
+  require("liquid", b.size(1) % 2 == 0, "b must be [N,2P,H,W], got {}", shape_text(b.sizes()));
+  const int64_t N = b.size(0), P = b.size(1) / 2;
+  require_shape("liquid", "l", l, {P});
+  const bool fits = a_bar.sizes() == at::IntArrayRef{P} || a_bar.sizes() == at::IntArrayRef{N, P};
+  require("liquid", fits, "a_bar must be [P] or [N,P] with N = {}, P = {}, got {}", N, P, shape_text(a_bar.sizes()));
+  const auto type = c10::toComplexType(b.scalar_type());
+  require("liquid", a_bar.scalar_type() == type && l.scalar_type() == type,
+          "a_bar and l must be complex of the precision of b, got {} and {} for {}", dtype_text(a_bar), dtype_text(l),
+          dtype_text(b));
+}
+
+}  // namespace
+
+PixelCoefficients pixel_steps(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
+                              const at::Tensor& b) {
+  check(states, times, m, b);
+  if (!has_kernels(b)) return pixel_steps_plain(states, times, m, b);
+  const at::Tensor step = states.rule == StepRule::softplus ? before_softplus(states.step) : states.step;
+  const OptionalTensor intervals =
+      times.defined() ? OptionalTensor(times.to(at::kDouble).contiguous()) : OptionalTensor();
+  const variable_list out = StepFunction::apply(states.lambda_re, states.lambda_im, step, intervals, m, b,
+                                                static_cast<int64_t>(states.rule), static_cast<int64_t>(states.gain));
+  return {out[0], out[1]};
+}
+
+PixelCoefficients pixel_steps_plain(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
+                                    const at::Tensor& b) {
+  check(states, times, m, b);
+  const int64_t P = m.size(1);
+  const auto per_state = [](const at::Tensor& x) { return x.view({-1, 1, 1}); };
+  const at::Tensor signal = m.to(at::kDouble), step = per_state(states.step);
+  at::Tensor delta = states.rule == StepRule::softplus ? at::softplus(signal + before_softplus(step), 1, 700)
+                                                       : 2 * step * at::sigmoid(signal);
+  if (times.defined()) delta = delta * times.to(at::kDouble).view({-1, 1, 1, 1});
+  const at::Tensor re = per_state(states.lambda_re), im = per_state(states.lambda_im);
+  const at::Tensor radius = at::exp(re * delta), angle = im * delta;
+  const at::Tensor a = at::complex(radius * at::cos(angle), radius * at::sin(angle));
+  const at::Tensor input = at::complex(b.narrow(1, 0, P), b.narrow(1, P, P)).to(at::kComplexDouble);
+  at::Tensor out;
+  if (states.gain == GainRule::zoh) {
+    const at::Tensor half = at::sin(0.5 * angle);
+    const at::Tensor less_one = at::complex(at::expm1(re * delta) * at::cos(angle) - 2 * half * half, at::imag(a));
+    out = less_one / at::complex(re, im) * input;
+  } else {
+    out = at::sqrt(-at::expm1(2 * re * delta)) * input;
+  }
+  return {a.to(c10::toComplexType(b.scalar_type())), at::cat({at::real(out), at::imag(out)}, 1).to(b.scalar_type())};
+}
+
+at::Tensor liquid_coefficients(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
+  check_liquid(a_bar, l, b);
+  return has_kernels(b) ? LiquidFunction::apply(a_bar, l, b) : liquid_coefficients_plain(a_bar, l, b);
+}
+
+at::Tensor liquid_coefficients_plain(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
+  check_liquid(a_bar, l, b);
+  const int64_t P = l.size(0);
+  const at::Tensor input = at::complex(b.narrow(1, 0, P), b.narrow(1, P, P));
+  const at::Tensor v = a_bar.view({-1, P, 1, 1}) + l.view({P, 1, 1}) * input;
+  return v / at::clamp_min(at::abs(v), 1);
+}
+
+}  // namespace convssm::ops

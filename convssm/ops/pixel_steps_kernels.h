@@ -1,0 +1,75 @@
+// The inner loops of pixel_steps.h: rows are pixels of one frame, with the channels of a pixel together. Raw pointers only;
+// checked by the caller. Rows of a are pairs (re, im), those of b split: Re half, Im half.
+#pragma once
+
+#include <cstdint>
+
+namespace convssm::ops {
+
+// How the signal m of a state becomes a time step; zero stands for the step of a layer without it.
+enum class StepRule {
+  softplus,  // softplus(m + log(exp(step) - 1)): any positive step
+  sigmoid,   // step 2 sigmoid(m): at most twice the step
+};
+
+// What the input of a state is multiplied by.
+enum class GainRule {
+  zoh,   // (exp(z) - 1) / lambda
+  ring,  // sqrt(1 - |a|^2), of the linear recurrent unit
+};
+
+struct StepConstants {
+  int64_t P;
+  StepRule rule;
+  GainRule gain;
+  const double *lambda_re, *lambda_im, *step;  // [P]; with the rule softplus, step is log(exp(step) - 1)
+};
+
+template <typename T>
+struct StepRows {
+  int64_t rows;
+  double time;
+  const T* m;
+  const T* b;  // [rows,2P]
+  T* a;        // [rows,2P]
+  T* out;      // gamma b; may be b
+};
+
+template <typename T>
+struct StepBackwardRows {
+  int64_t rows;
+  double time;
+  const T *m, *b;
+  const T *grad_a, *grad_out;  // nullptr = zero
+  T *grad_m, *grad_b;
+  double *grad_lambda_re, *grad_lambda_im, *grad_step;  // [P], added to
+};
+
+void step_rows(const StepConstants& constants, const StepRows<float>& rows);
+void step_rows(const StepConstants& constants, const StepRows<double>& rows);
+void step_backward_rows(const StepConstants& constants, const StepBackwardRows<float>& rows);
+void step_backward_rows(const StepConstants& constants, const StepBackwardRows<double>& rows);
+
+template <typename T>
+struct LiquidRows {
+  int64_t rows, P;
+  const T *a_bar, *l;  // [P] pairs
+  const T* b;
+  T* a;
+};
+
+template <typename T>
+struct LiquidBackwardRows {
+  int64_t rows, P;
+  const T *a_bar, *l, *b;
+  const T* grad_a;
+  T* grad_b;
+  double *grad_a_bar, *grad_l;  // [P] pairs, added to
+};
+
+void liquid_rows(const LiquidRows<float>& rows);
+void liquid_rows(const LiquidRows<double>& rows);
+void liquid_backward_rows(const LiquidBackwardRows<float>& rows);
+void liquid_backward_rows(const LiquidBackwardRows<double>& rows);
+
+}  // namespace convssm::ops
