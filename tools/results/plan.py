@@ -27,6 +27,8 @@ class Plan:
             if row["part"] in ("ablation", "variant"):
                 row["of"] = plan["ablation"]["of"]
                 settings = plan["ablation"]["set"] + settings
+            if row["part"] == "variant":
+                row["evaluate"] = plan["variant"]["evaluate"]
             self.rows[row["row"]] = {"of": row["row"], **row, "set": settings, "place": place}
 
     def record(self, name):

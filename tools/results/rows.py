@@ -30,7 +30,8 @@ class Maker:
         name, run = row["row"], self.runs / row["row"]
         lr, train = self.train_arguments(row)
         begun = self.begin(row, train)
-        steps = [train, ["evaluate", str(run), *(["--weights", "$CONVSSM_WEIGHTS"] if self.weights else [])]]
+        steps = [train, ["evaluate", str(run), *row.get("evaluate", []),
+                          *(["--weights", "$CONVSSM_WEIGHTS"] if self.weights else [])]]
         if row.get("timing"):
             steps.append(["evaluate", str(run), "--timing"])
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"], "lr": lr,
