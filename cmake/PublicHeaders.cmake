@@ -5,7 +5,7 @@ set(core_headers
     base/random.h base/registry.h base/stop_request.h base/threads.h
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
     ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
-    ops/norm.h ops/packed_conv.h ops/resize.h ops/runtime.h ops/scan.h
+    ops/norm.h ops/packed_conv.h ops/pixel_steps.h ops/pixel_steps_kernels.h ops/resize.h ops/runtime.h ops/scan.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h ssm/ring_states.h
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
@@ -13,7 +13,7 @@ set(core_headers
     nn/vq_blocks.h nn/vq_coder.h nn/watched_plan.h
     cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h
     cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
-    cores/state.h cores/token_core.h cores/transformer.h)
+    cores/state.h cores/state_dynamics.h cores/token_core.h cores/transformer.h)
 
 set(convssm_headers
     base/atomic_file.h base/file_ending.h base/file_memory.h

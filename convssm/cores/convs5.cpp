@@ -21,12 +21,26 @@ namespace {
 
 using ops::require;
 
+// Those that change the time step need one, and eigenvalues with negative real parts, so that no input makes a state grow.
+void check_dynamics(const ConvS5Options& o) {
+  if (o.dynamics != Dynamics::selective && o.dynamics != Dynamics::gated) return;
+  const char* dynamics = name(o.dynamics);
+  const bool lru = o.init == StateInit::lru;
+  require("ConvS5", !lru || o.dynamics == Dynamics::gated,
+          "dynamics {} needs a time step, and init lru has none; use dynamics gated, or init hippo", dynamics);
+  require("ConvS5", lru || o.discretization == ssm::Discretization::zoh,
+          "dynamics {} is for discretization zoh, got {}", dynamics, ssm::name(o.discretization));
+  require("ConvS5", lru || o.clip_eigs, "dynamics {} needs clip_eigs true: other states could grow with the input",
+          dynamics);
+}
+
 void check_options(const ConvS5Options& o) {
   check_stack_options("ConvS5", o);
   require_between("ConvS5", "kernel_b", o.kernel_b, 1, most_kernel);
   require_between("ConvS5", "kernel_c", o.kernel_c, 1, most_kernel);
   require_between("ConvS5", "kernel_d", o.kernel_d, 1, most_kernel);
   require_between("ConvS5", "depthwise_kernel", o.depthwise_kernel, 1, most_kernel);
+  check_dynamics(o);
   if (o.init != StateInit::lru) return;
   ssm::check_ring("ConvS5", {o.r_min, o.r_max, o.max_phase});
   require("ConvS5", o.state_size % 2 == 0, "state_size must be even, got {}", o.state_size);
@@ -38,6 +52,21 @@ at::Tensor restarted(const at::Tensor& fresh, const at::Tensor& x0) {
   const at::Tensor x = fresh * at::complex(x0.narrow(0, 0, P), x0.narrow(0, P, P));
   const at::Tensor halves = at::cat({at::real(x), at::imag(x)}, -1);
   return (halves.dim() == 2 ? halves.unsqueeze(1) : halves).unsqueeze(-1).unsqueeze(-1);
+}
+
+// Where act(x) = 1, by bisection; act grows from act(0) <= 1 to act(2) > 1 for all of them.
+double unit_of(ops::Activation act) {
+  double low = 0, high = 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (ops::activate(at::full({1}, middle, at::kDouble), act).item<double>() < 1 ? low : high) = middle;
+  }
+  return high;
+}
+
+std::optional<ops::Activation> parse_output_gate(const std::string& text) {
+  if (text == "none") return {};
+  return ops::parse_activation(text);
 }
 
 StateInit parse_state_init(const std::string& text) {
@@ -61,6 +90,7 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   read("r_max", o.r_max);
   read("max_phase", o.max_phase);
   read("learned_state", o.learned_state);
+  read("dynamics", [&](const std::string& text) { o.dynamics = parse_dynamics(text); });
   read("activation_block", [&](const std::string& text) { o.activation_block = nn::parse_block_kind(text); });
   read("activation", [&](const std::string& text) { o.activation = ops::parse_activation(text); });
   read("groups", o.groups);
@@ -69,6 +99,7 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   read("layer_scale", o.layer_scale);
   read("axis_states", o.axis_states);
   read("feedthrough", o.feedthrough);
+  read("output_gate", [&](const std::string& text) { o.output_gate = parse_output_gate(text); });
   read("skip_connections", o.skip_connections);
   read.finish();
   return o;
@@ -84,6 +115,8 @@ ConvS5SSMImpl::ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream)
     log_step_ = register_parameter("log_step", ssm::init_log_step(P, options.dt_min, options.dt_max, step));
   }
   if (options.learned_state) x0_ = register_parameter("x0", at::zeros({2 * P}));
+  dynamics_ = make_dynamics(options.dynamics, {options.features, P, options.kernel_b});
+  if (dynamics_) register_module("dynamics", dynamics_);
 }
 
 // The eigenvalues; their coordinates are what B and C begin in.
@@ -109,13 +142,24 @@ ssm::DiscreteStates ConvS5SSMImpl::discrete(const Timing& timing) const {
       ssm::DiagonalStates{lambda_re_, lambda_im_, log_step_, options_.clip_eigs, options_.discretization}, timing);
 }
 
+// z = (re + i im) step, of which a_bar is the exponential.
+ops::PixelStates ConvS5SSMImpl::rates() const {
+  if (options_.init == StateInit::lru) {
+    const at::Tensor decay = nu_.to(at::kDouble).exp();
+    return {-decay, theta_.to(at::kDouble).exp(), at::ones_like(decay), {}, ops::GainRule::ring};
+  }
+  return {ssm::clip_eigenvalues(lambda_re_.to(at::kDouble), options_.clip_eigs), lambda_im_.to(at::kDouble),
+          log_step_.to(at::kDouble).exp().squeeze(-1)};
+}
+
 // With a constant step gamma is folded into B; with steps that vary it scales the effective inputs instead.
 ConvS5SSMImpl::Kernels ConvS5SSMImpl::fold(const Timing& timing) const {
   const ssm::DiscreteStates states_now = discrete(timing);
   Kernels kernels{states_now.a, states_now.gamma, states_now.fresh, {}, {}};
   const int64_t P = states(), k = options_.kernel_b;
   at::Tensor b = at::view_as_complex(b_tilde_).view({P, options_.features, k, k});
-  if (!timing.dt.defined()) b = b * kernels.gamma.view({P, 1, 1, 1});
+  const bool own_gamma = dynamics_ && dynamics_->applies_gamma();
+  if (!timing.dt.defined() && !own_gamma) b = b * kernels.gamma.view({P, 1, 1, 1});
   kernels.b = at::cat({at::real(b), at::imag(b)}, 0);
   const at::Tensor c = c_tilde_.permute({4, 3, 2, 0, 1});  // (re,im), U, P, kh, kw
   kernels.c = at::cat({2 * c[0], -2 * c[1]}, 1);
@@ -138,20 +182,62 @@ void ConvS5SSMImpl::train(bool on) {
   Module::train(on);
 }
 
+at::Tensor ConvS5SSMImpl::first_state(const at::Tensor& x0, const at::Tensor& bu) const {
+  if (x0.defined() || !x0_.defined()) return x0;
+  return x0_.view({1, -1, 1, 1}).expand({bu.size(1), -1, bu.size(3), bu.size(4)});
+}
+
 std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::forward(const at::Tensor& u, int64_t L, const at::Tensor& x0,
                                                          const Timing& timing) {
   if (at::GradMode::is_enabled()) kept_for_.clear();
+  if (dynamics_) return varying(u, L, x0, timing);
   const bool keep = !timing.varies() && !at::GradMode::is_enabled();
   const Kernels kernels = keep ? folded(timing.step_rescale) : fold(timing);
-  at::Tensor bu = ops::conv2d(u, kernels.b);
-  bu = bu.view({L, bu.size(0) / L, bu.size(1), bu.size(2), bu.size(3)});
+  at::Tensor bu = ops::conv2d(u, kernels.b).unflatten(0, {L, u.size(0) / L});
   if (timing.dt.defined()) bu = ops::scale_states(kernels.gamma, bu);
-  at::Tensor before = x0;
-  if (x0_.defined()) {
-    if (!before.defined()) before = x0_.view({1, -1, 1, 1}).expand({bu.size(1), -1, bu.size(3), bu.size(4)});
-    if (kernels.fresh.defined()) bu = bu + restarted(kernels.fresh, x0_);
+  if (x0_.defined() && kernels.fresh.defined()) bu = bu + restarted(kernels.fresh, x0_);
+  const ops::ScanResult scan = ops::scan_frames_(kernels.a, bu, if_defined(first_state(x0, bu)));
+  return {ops::conv2d(scan.x.flatten(0, 1), kernels.c), scan.last};
+}
+
+LayerStates ConvS5SSMImpl::layer_states(const Kernels& kernels, const Timing& timing, int64_t L, int64_t B) const {
+  LayerStates states{rates(), {}, kernels.a};
+  at::Tensor times = timing.dt;
+  if (times.defined()) {
+    if (times.dim() == 1) times = times.unsqueeze(1);
+    states.times = (times.to(at::kDouble) * timing.step_rescale).expand({L, B}).reshape({-1});
+    const at::Tensor a = kernels.a.dim() == 2 ? kernels.a.unsqueeze(1) : kernels.a;
+    states.a = a.expand({L, B, -1}).reshape({L * B, -1});
+  } else if (timing.step_rescale != 1) {
+    states.times = at::full({L * B}, timing.step_rescale, kernels.b.options().dtype(at::kDouble));
   }
-  const ops::ScanResult scan = ops::scan_frames_(kernels.a, bu, if_defined(before));
+  return states;
+}
+
+// With coefficients of every pixel. What resets do to them is done here, not in the discretization.
+std::pair<at::Tensor, at::Tensor> ConvS5SSMImpl::varying(const at::Tensor& u, int64_t L, const at::Tensor& x0,
+                                                         const Timing& timing) {
+  const Timing intervals{timing.dt, {}, timing.step_rescale};
+  const bool keep = !intervals.varies() && !at::GradMode::is_enabled();
+  const Kernels kernels = keep ? folded(timing.step_rescale) : fold(intervals);
+  const int64_t B = u.size(0) / L, P = states();
+  at::Tensor bu = ops::conv2d(u, kernels.b);
+  if (timing.dt.defined() && !dynamics_->applies_gamma()) {
+    bu = ops::scale_states(kernels.gamma, bu.unflatten(0, {L, B})).flatten(0, 1);
+  }
+  const ops::PixelCoefficients varied = dynamics_->forward(u, bu, layer_states(kernels, timing, L, B));
+  at::Tensor a = varied.a.unflatten(0, {L, B});
+  bu = varied.b.unflatten(0, {L, B});
+  if (timing.resets.defined()) {
+    const at::Tensor forgotten = timing.resets.to(at::kBool).view({L, timing.resets.dim() == 2 ? B : 1, 1, 1, 1});
+    if (x0_.defined()) {
+      const at::Tensor first = at::complex(x0_.narrow(0, 0, P), x0_.narrow(0, P, P)).view({P, 1, 1});
+      const at::Tensor fresh = at::where(forgotten, a * first, at::zeros({}, a.options()));
+      bu = bu + at::cat({at::real(fresh), at::imag(fresh)}, 2);
+    }
+    a = at::where(forgotten, at::zeros({}, a.options()), a);
+  }
+  const ops::ScanResult scan = ops::scan_frames_(a, bu, if_defined(first_state(x0, bu)));
   return {ops::conv2d(scan.x.flatten(0, 1), kernels.c), scan.last};
 }
 
@@ -159,7 +245,11 @@ nn::Buffer ConvS5SSMImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const n
                                const std::string& state) const {
   const Kernels kernels = fold({});
   const nn::Buffer x = plan.state(state, 2 * states(), u.height, u.width, x0_);
-  plan.scan_step(x, kernels.a, plan.conv(u, kernels.b, {}));
+  if (dynamics_) {
+    dynamics_->plan(plan, u, kernels.b, layer_states(kernels, {}, 1, plan.batch()), x);
+  } else {
+    plan.scan_step(x, kernels.a, plan.conv(u, kernels.b, {}));
+  }
   return plan.conv(x, kernels.c, {}, {.add = add});
 }
 
@@ -175,7 +265,19 @@ ConvS5LayerImpl::ConvS5LayerImpl(const ConvS5Options& options, const Stream& str
                                options.depthwise_kernel, options.layer_scale,
                                options.axis_states};
   block_ = register_module("block", nn::make_activation_block(block, stream.split("block")));
+  register_gate(stream);
   if (options.wrapper.use_norm) norm_ = register_module("norm", nn::Norm(U));
+}
+
+void ConvS5LayerImpl::register_gate(const Stream& stream) {
+  if (!options_.output_gate) return;
+  const at::NoGradGuard no_grad;
+  const int64_t U = options_.features;
+  gate_ = register_module("gate", nn::Conv(U, U, options_.kernel_d, stream.split("gate")));
+  gate_->weight.zero_();
+  gate_->bias.fill_(unit_of(*options_.output_gate));
+  out_ = register_module("out", nn::Dense(U, U, stream.split("out")));
+  out_->weight.copy_(at::eye(U));
 }
 
 std::pair<at::Tensor, at::Tensor> ConvS5LayerImpl::forward(const at::Tensor& u, int64_t L, const at::Tensor& x0,
@@ -183,14 +285,21 @@ std::pair<at::Tensor, at::Tensor> ConvS5LayerImpl::forward(const at::Tensor& u, 
   const at::Tensor v = wrap_before(options_.wrapper, norm_, u);
   auto [y, last] = ssm_->forward(v, L, x0, timing);
   if (d_) y = y + d_(v);
-  return {wrap_after(options_.wrapper, norm_, u, block_(y), L, is_training()), last};
+  at::Tensor o = block_(y);
+  if (gate_) o = out_(o * ops::activate(gate_(v), *options_.output_gate));
+  return {wrap_after(options_.wrapper, norm_, u, o, L, is_training()), last};
 }
 
 nn::Buffer ConvS5LayerImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const std::string& state) {
   const nn::Buffer v = plan_before(plan, options_.wrapper, norm_, u);
   const nn::Buffer through = d_ ? plan.conv(v, d_->weight, d_->bias) : nn::Buffer{};
   const nn::Buffer y = ssm_->plan(plan, v, through, state);
-  return plan_after(plan, options_.wrapper, norm_, u, block_->plan(plan, y));
+  nn::Buffer o = block_->plan(plan, y);
+  if (gate_) {
+    const nn::Buffer open = plan.conv(v, gate_->weight, gate_->bias, {.activation = *options_.output_gate});
+    o = plan.conv(plan.multiply(o, open), out_->weight, out_->bias);
+  }
+  return plan_after(plan, options_.wrapper, norm_, u, o);
 }
 
 ConvS5Impl::ConvS5Impl(const ConvS5Options& options) : options_(options) {

@@ -1,18 +1,22 @@
 // ConvS5: a stack of convolutional state space layers with a diagonal complex state per pixel (the paper's
 // section 3.4).
 //   x_k = lambda_bar x_{k-1} + B_bar * u_k,   y_k = 2 Re(C * x_k),   out_k = norm(u_k + block(y_k))
-// B and C are single real convolutions, the recurrence is ops::scan. State: `layers.<i>.x`, [B,2P,H,W], Re half first; it
+// B and C are single real convolutions, the recurrence is ops::scan. Beyond the paper, lambda_bar and the inputs may depend on
+// u_k (state_dynamics.h), and block(y_k) may be multiplied by a gate, W_o(block(y_k) act(G * u_k)), both being the paper's layer
+// at their initial values. State: `layers.<i>.x`, [B,2P,H,W], Re half first; it
 // begins at zero or, with learned_state, at a parameter, and so it does after a reset.
 #pragma once
 
 #include <torch/nn/pimpl.h>
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "convssm/cores/core.h"
 #include "convssm/cores/layer_wrapper.h"
+#include "convssm/cores/state_dynamics.h"
 #include "convssm/nn/activation_block.h"
 #include "convssm/ssm/hippo.h"
 
@@ -35,14 +39,16 @@ struct ConvS5Options {
   double r_min = 0.9, r_max = 0.999;     // of lru: the ring of the initial eigenvalues
   double max_phase = 6.283185307179586;  // of lru: their angles are uniform in (0, max_phase]
   bool learned_state = false;            // the state before the first frame is a parameter, the same in every pixel
+  Dynamics dynamics = Dynamics::fixed;   // how the recurrence depends on the input
   nn::BlockKind activation_block = nn::BlockKind::resnet;
   ops::Activation activation = ops::Activation::gelu;
   int64_t groups = 32;  // of the group norms in the activation block
   bool squeeze_excite = false;
-  int64_t depthwise_kernel = 7;  // of the block convnext
-  double layer_scale = 0.1;      // of the block convnext, at the start
-  int64_t axis_states = 16;      // of the block s4nd
-  bool feedthrough = false;      // adds D * u to y; the block `standard` always has it
+  int64_t depthwise_kernel = 7;                     // of the block convnext
+  double layer_scale = 0.1;                         // of the block convnext, at the start
+  int64_t axis_states = 16;                         // of the block s4nd
+  bool feedthrough = false;                         // adds D * u to y; the block `standard` always has it
+  std::optional<ops::Activation> output_gate = {};  // the gate's act; none without
   WrapperOptions wrapper = {};
   bool skip_connections = false;  // input of layer 3 to layer 8, of layer 6 to layer 11
   uint64_t seed = 0;              // of the initial values
@@ -53,7 +59,7 @@ struct ConvS5Options {
 
 // The state space of one layer. Parameters as published: Lambda_re [P], Lambda_im [P], B [P, U*kB*kB, 2],
 // C [kC, kC, P, U, 2], log_step [P,1]; the last axis of B and C is (re, im). With init lru: nu [P] and theta [P] in place of
-// Lambda and log_step. With learned_state: x0 [2P], Re half first, zero at the start.
+// Lambda and log_step. With learned_state: x0 [2P], Re half first, zero at the start. `dynamics` holds those of the dynamics.
 class ConvS5SSMImpl : public torch::nn::Module {
  public:
   ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream);
@@ -73,6 +79,10 @@ class ConvS5SSMImpl : public torch::nn::Module {
   };
   ssm::Spectrum register_states(const Stream& stream);
   ssm::DiscreteStates discrete(const Timing& timing) const;
+  ops::PixelStates rates() const;
+  LayerStates layer_states(const Kernels& kernels, const Timing& timing, int64_t L, int64_t B) const;
+  std::pair<at::Tensor, at::Tensor> varying(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
+  at::Tensor first_state(const at::Tensor& x0, const at::Tensor& frames) const;
   Kernels fold(const Timing& timing) const;
   const Kernels& folded(double step_rescale);  // kept while the parameters do not change; without gradients only
 
@@ -80,13 +90,15 @@ class ConvS5SSMImpl : public torch::nn::Module {
   at::Tensor lambda_re_, lambda_im_, b_tilde_, c_tilde_, log_step_;
   at::Tensor nu_, theta_;  // of lru
   at::Tensor x0_;          // undefined: zero
+  std::shared_ptr<StateDynamics> dynamics_;
   Kernels kept_;
   std::vector<nn::ParameterVersion> kept_for_;
   double kept_rescale_ = 0;
 };
 TORCH_MODULE(ConvS5SSM);
 
-// One layer: state space, activation block, norm, residual.
+// One layer: state space, activation block, gate, norm, residual. The gate's parameters are `gate` (a convolution with the kernel
+// of D, zero but for a bias where act is one) and `out` (a dense layer, the identity).
 class ConvS5LayerImpl : public torch::nn::Module {
  public:
   ConvS5LayerImpl(const ConvS5Options& options, const Stream& stream);
@@ -95,10 +107,14 @@ class ConvS5LayerImpl : public torch::nn::Module {
   int64_t states() const { return ssm_->states(); }
 
  private:
+  void register_gate(const Stream& stream);
+
   ConvS5Options options_;
   ConvS5SSM ssm_{nullptr};
   nn::Conv d_{nullptr};
   nn::ActivationBlock block_{nullptr};
+  nn::Conv gate_{nullptr};
+  nn::Dense out_{nullptr};
   nn::Norm norm_{nullptr};
 };
 TORCH_MODULE(ConvS5Layer);

@@ -20,7 +20,8 @@
 
 namespace convssm::ops {
 class PackedConv;
-}
+struct PixelStates;
+}  // namespace convssm::ops
 
 namespace convssm::nn {
 
@@ -91,7 +92,8 @@ class FramePlan {
   Buffer activate(Buffer x, ops::Activation activation);
   Buffer add(Buffer x, Buffer y, ops::Activation activation = ops::Activation::identity);
   void copy(Buffer x, Buffer to);
-  Buffer gate(Buffer x, Buffer z);                                            // x sigmoid(z)
+  Buffer gate(Buffer x, Buffer z);  // x sigmoid(z)
+  Buffer multiply(Buffer x, Buffer y);
   void add_row(Buffer x, const at::Tensor& table, const at::Tensor& choice);  // x += table[choice of the sample]; a
                                                                               // negative choice is the last row
   // x *= sigmoid(up(relu(down(mean of x over the frame)))), dense layers with weight [O,C] and bias [O].
@@ -108,6 +110,9 @@ class FramePlan {
 
   // --- Recurrences: the states change in place.
   void scan_step(Buffer state, const at::Tensor& a, Buffer b);  // state = a state + b; a complex [P], halves Re, Im
+  // The same with an a for every pixel, of ops/pixel_steps.h: from a signal m of P channels, or moved by b. b is used up.
+  void pixel_step(Buffer state, const ops::PixelStates& rates, Buffer m, Buffer b);
+  void liquid_step(Buffer state, const at::Tensor& a_bar, const at::Tensor& l, Buffer b);
   void lstm_step(Buffer from_u, Buffer from_h, Buffer c, Buffer h);
   Buffer gru_reset(Buffer from_u, Buffer zr_from_h, Buffer h);
   void gru_update(Buffer from_u, Buffer zr_from_h, Buffer n_from_h, Buffer h);
@@ -134,6 +139,7 @@ class FramePlan {
     std::vector<int64_t> touched;  // ids of buffers
   };
 
+  void scan_rows(Buffer state, Buffer a, Buffer b, int64_t begin, int64_t end);
   Buffer make(int64_t channels, int64_t height, int64_t width);
   void step(std::initializer_list<Buffer> touched, std::function<void()> run);
   void run_steps(size_t end);

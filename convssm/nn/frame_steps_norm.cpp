@@ -105,6 +105,18 @@ Buffer FramePlan::gate(Buffer x, Buffer z) {
   return y;
 }
 
+Buffer FramePlan::multiply(Buffer x, Buffer other) {
+  const Buffer y = make(x.channels, x.height, x.width);
+  step({x, other, y}, [this, x, other, y] {
+    at::parallel_for(0, size(x), grain(1), [&](int64_t begin, int64_t end) {
+      const float *a = at(x), *b = at(other);
+      float* out = at(y);
+      for (int64_t i = begin; i < end; ++i) out[i] = a[i] * b[i];
+    });
+  });
+  return y;
+}
+
 void FramePlan::add_row(Buffer x, const at::Tensor& table, const at::Tensor& choice) {
   const at::Tensor rows = frozen(table);
   ops::require_shape("FramePlan", "choice", choice, {batch()});

@@ -8,6 +8,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/frame_kernels.h"
 #include "convssm/ops/lstm_gates_kernels.h"
+#include "convssm/ops/pixel_steps.h"
 #include "convssm/ops/scan_kernels.h"
 
 namespace convssm::nn {
@@ -31,6 +32,58 @@ void FramePlan::scan_step(Buffer state, const at::Tensor& a, Buffer b) {
       tile.b = at(b) + begin * C;
       tile.x = tile.carry;  // not written: the carry is all that is wanted
       ops::scan_forward_tile(tile);
+    });
+  });
+}
+
+// Pixels [begin,end) with rows of a of their own, pairs (re, im).
+void FramePlan::scan_rows(Buffer state, Buffer a, Buffer b, int64_t begin, int64_t end) {
+  const int64_t C = state.channels;
+  ops::ScanForwardTile<float> tile{};
+  tile.form = ops::ScanForm::split;
+  tile.P = tile.c1 = C / 2;
+  tile.rows = end - begin;
+  tile.k1 = 1;
+  tile.a = at(a) + begin * C;
+  tile.a_row = C;
+  tile.carry = at(state) + begin * C;
+  tile.b = at(b) + begin * C;
+  tile.x = tile.carry;  // not written
+  ops::scan_forward_tile(tile);
+}
+
+void FramePlan::pixel_step(Buffer state, const ops::PixelStates& rates, Buffer m, Buffer b) {
+  ops::require("FramePlan", b.channels == state.channels && 2 * m.channels == state.channels,
+               "m and b of states of {} channels must have half as many and as many, got {} and {}", state.channels,
+               m.channels, b.channels);
+  const ops::KeptPixelStates kept = ops::keep(rates);
+  const Buffer a = make(state.channels, state.height, state.width);
+  step({state, m, b, a}, [this, state, m, b, a, kept] {
+    const int64_t C = state.channels;
+    at::parallel_for(0, batch() * state.pixels(), grain(C), [&](int64_t begin, int64_t end) {
+      float* input = at(b) + begin * C;
+      ops::step_rows(kept.constants(),
+                     ops::StepRows<float>{end - begin, 1, at(m) + begin * C / 2, input, at(a) + begin * C, input});
+      scan_rows(state, a, b, begin, end);
+    });
+  });
+}
+
+void FramePlan::liquid_step(Buffer state, const at::Tensor& a_bar, const at::Tensor& l, Buffer b) {
+  const auto pairs = [](const at::Tensor& x) {
+    return at::view_as_real(x.detach().resolve_conj().to(at::kComplexFloat).contiguous()).clone();
+  };
+  ops::require("FramePlan", b.channels == state.channels && 2 * l.size(0) == state.channels,
+               "b and l of states of {} channels must have as many and half as many, got {} and {}", state.channels,
+               b.channels, l.size(0));
+  const at::Tensor own = pairs(a_bar), moving = pairs(l);
+  const Buffer a = make(state.channels, state.height, state.width);
+  step({state, b, a}, [this, state, b, a, own, moving] {
+    const int64_t C = state.channels;
+    at::parallel_for(0, batch() * state.pixels(), grain(C), [&](int64_t begin, int64_t end) {
+      ops::liquid_rows(ops::LiquidRows<float>{end - begin, C / 2, own.data_ptr<float>(), moving.data_ptr<float>(),
+                                              at(b) + begin * C, at(a) + begin * C});
+      scan_rows(state, a, b, begin, end);
     });
   });
 }

@@ -61,15 +61,10 @@ void for_rows(const at::Tensor& b, const Run& run) {
   });
 }
 
-// Of one problem: all float64 [P] in memory of this machine.
 struct Shared {
-  at::Tensor re, im, step, times;
-  StepRule rule;
-  GainRule gain;
+  KeptPixelStates states;
+  at::Tensor times;  // float64 [N], undefined for one
 
-  StepConstants constants() const {
-    return {re.size(0), rule, gain, re.data_ptr<double>(), im.data_ptr<double>(), step.data_ptr<double>()};
-  }
   double time(int64_t frame) const { return times.defined() ? times.data_ptr<double>()[frame] : 1; }
 };
 
@@ -77,7 +72,7 @@ template <typename T>
 void run_forward(const Shared& shared, const at::Tensor& m, const at::Tensor& b, const at::Tensor& a,
                  const at::Tensor& out) {
   const int64_t P = m.size(1);
-  const StepConstants constants = shared.constants();
+  const StepConstants constants = shared.states.constants();
   for_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
     step_rows(constants,
               StepRows<T>{end - first, shared.time(frame), at_row<T>(m, first, P), at_row<T>(b, first, 2 * P),
@@ -93,7 +88,7 @@ template <typename T>
 void run_backward(const Shared& shared, const at::Tensor& m, const at::Tensor& b, const at::Tensor& grad_a,
                   const at::Tensor& grad_out, const StepGradients& to) {
   const int64_t P = m.size(1), each = pixels(b);
-  const StepConstants constants = shared.constants();
+  const StepConstants constants = shared.states.constants();
   at::parallel_for(0, b.size(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t frame = begin; frame < end; ++frame) {
       const int64_t row = frame * each;
@@ -110,12 +105,9 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& re, const at::Tensor& im, const at::Tensor& step,
                                const OptionalTensor& times, const at::Tensor& m_in, const at::Tensor& b_in,
                                int64_t rule, int64_t gain) {
-    const Shared shared{re.contiguous(),
-                        im.contiguous(),
-                        step.contiguous(),
-                        times.value_or(at::Tensor()),
-                        static_cast<StepRule>(rule),
-                        static_cast<GainRule>(gain)};
+    const Shared shared{
+        {re.contiguous(), im.contiguous(), step.contiguous(), static_cast<StepRule>(rule), static_cast<GainRule>(gain)},
+        times.value_or(at::Tensor())};
     const at::Tensor m = channels_together(m_in), b = channels_together(b_in);
     const at::Tensor a = empty_pairs(b), out = at::empty_like(b);
     m.scalar_type() == at::kFloat ? run_forward<float>(shared, m, b, a, out)
@@ -123,19 +115,16 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
     ctx->set_materialize_grads(false);
     ctx->saved_data["rule"] = rule;
     ctx->saved_data["gain"] = gain;
-    ctx->save_for_backward({shared.re, shared.im, shared.step, shared.times, m, b});
+    ctx->save_for_backward({shared.states.lambda_re, shared.states.lambda_im, shared.states.step, shared.times, m, b});
     return {as_complex(a), out};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     require("pixel_steps", !at::GradMode::is_enabled(), "has no second derivative; use pixel_steps_plain");
     const variable_list saved = ctx->get_saved_variables();
-    const Shared shared{saved[0],
-                        saved[1],
-                        saved[2],
-                        saved[3],
-                        static_cast<StepRule>(ctx->saved_data["rule"].toInt()),
-                        static_cast<GainRule>(ctx->saved_data["gain"].toInt())};
+    const Shared shared{{saved[0], saved[1], saved[2], static_cast<StepRule>(ctx->saved_data["rule"].toInt()),
+                         static_cast<GainRule>(ctx->saved_data["gain"].toInt())},
+                        saved[3]};
     const at::Tensor &m = saved[4], &b = saved[5];
     const at::Tensor grad_a = as_pairs(grads[0]), grad_out = laid_out(grads[1]);
     const StepGradients to{at::empty_like(m), at::empty_like(b), at::zeros({m.size(0), 3, m.size(1)}, at::kDouble)};
@@ -161,6 +150,11 @@ void check(const PixelStates& s, const at::Tensor& times, const at::Tensor& m, c
 
 // log(exp(step) - 1), of which softplus makes the step again.
 at::Tensor before_softplus(const at::Tensor& step) { return step + at::log(-at::expm1(-step)); }
+
+// `step` as StepConstants has it.
+at::Tensor kernel_step(const PixelStates& states) {
+  return states.rule == StepRule::softplus ? before_softplus(states.step) : states.step;
+}
 
 template <typename T>
 void run_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b, const at::Tensor& a) {
@@ -227,15 +221,25 @@ void check_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor
 
 }  // namespace
 
+StepConstants KeptPixelStates::constants() const {
+  return {lambda_re.size(0),      rule, gain, lambda_re.data_ptr<double>(), lambda_im.data_ptr<double>(),
+          step.data_ptr<double>()};
+}
+
+KeptPixelStates keep(const PixelStates& states) {
+  const auto own = [](const at::Tensor& x) { return x.detach().to(at::kDouble).contiguous().clone(); };
+  return {own(states.lambda_re), own(states.lambda_im), own(kernel_step(states)), states.rule, states.gain};
+}
+
 PixelCoefficients pixel_steps(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
                               const at::Tensor& b) {
   check(states, times, m, b);
   if (!has_kernels(b)) return pixel_steps_plain(states, times, m, b);
-  const at::Tensor step = states.rule == StepRule::softplus ? before_softplus(states.step) : states.step;
   const OptionalTensor intervals =
       times.defined() ? OptionalTensor(times.to(at::kDouble).contiguous()) : OptionalTensor();
-  const variable_list out = StepFunction::apply(states.lambda_re, states.lambda_im, step, intervals, m, b,
-                                                static_cast<int64_t>(states.rule), static_cast<int64_t>(states.gain));
+  const variable_list out =
+      StepFunction::apply(states.lambda_re, states.lambda_im, kernel_step(states), intervals, m, b,
+                          static_cast<int64_t>(states.rule), static_cast<int64_t>(states.gain));
   return {out[0], out[1]};
 }
 

@@ -27,6 +27,15 @@ struct PixelStates {
 PixelCoefficients pixel_steps(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
                               const at::Tensor& b);
 
+// What the kernels take of them, in memory of its own.
+struct KeptPixelStates {
+  at::Tensor lambda_re, lambda_im, step;
+  StepRule rule;
+  GainRule gain;
+  StepConstants constants() const;
+};
+KeptPixelStates keep(const PixelStates& states);
+
 // Liquid dynamics: the input moves the eigenvalues, a = v / max(1, |v|),  v = a_bar + l b.
 // a_bar complex [P] or [N,P], l complex [P], b [N,2P,H,W] of the same precision -> a complex [N,P,H,W]. Differentiable once.
 at::Tensor liquid_coefficients(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b);

@@ -36,6 +36,15 @@ TEST(BadUse, Options) {
   expect_error(ring(0.9, 0.9), {"[ConvS5]", "r_min < r_max <= 1", "r_min 0.9 and r_max 0.9"});
   expect_error(ring(0.9, 1.5), {"[ConvS5]", "r_max 1.5"});
   expect_error(make({.features = 32, .state_size = 7, .init = StateInit::lru}), {"state_size", "even", "7"});
+  expect_error(make({.features = 32, .state_size = 8, .init = StateInit::lru, .dynamics = Dynamics::selective}),
+               {"[ConvS5] dynamics selective", "init lru", "gated"});
+  expect_error(make({.features = 32, .state_size = 8, .clip_eigs = false, .dynamics = Dynamics::gated}),
+               {"[ConvS5] dynamics gated", "clip_eigs"});
+  expect_error(make({.features = 32,
+                     .state_size = 8,
+                     .discretization = ssm::Discretization::bilinear,
+                     .dynamics = Dynamics::selective}),
+               {"[ConvS5] dynamics selective", "zoh", "bilinear"});
   const auto block = [&](nn::BlockKind kind) {
     return make({.features = 32, .state_size = 8, .kernel_d = 4, .activation_block = kind, .depthwise_kernel = 6});
   };
@@ -54,6 +63,11 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("s5", {{"seed", -1}}); }, {"seed", "at least 0", "-1"});
   expect_error([] { make_core("s5", {{"clip_eigs", 1}}); }, {"clip_eigs", "true or false"});
   expect_error([] { make_core("convs5", {{"activation_block", "resnext"}}); }, {"resnet", "'resnext'"});
+  expect_error([] { make_core("convs5", {{"dynamics", "mamba"}}); }, {"[ConvS5] dynamics", "selective", "'mamba'"});
+  expect_error([] { make_core("convs5", {{"output_gate", "sigmoid"}}); }, {"[activation]", "swish", "'sigmoid'"});
+  for (const char* core : {"convlstm", "convgru", "s5", "transformer"}) {
+    expect_error([&] { make_core(core, {{"features", 8}, {"dynamics", "selective"}}); }, {"'dynamics'"});
+  }
   expect_error([] { make_core("convs5", {{"init", "lur"}}); }, {"[ConvS5]", "hippo, gaussian or lru", "'lur'"});
   expect_error([] { make_core("convs5", {{"learned_states", true}}); }, {"did you mean 'learned_state'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});

@@ -39,9 +39,61 @@ TEST(ConvS5, ParameterCountsOfVariants) {
   EXPECT_EQ(count({}), 3 * P + resnet);
   EXPECT_EQ(count({.init = StateInit::lru}), 2 * P + resnet);
   EXPECT_EQ(count({.learned_state = true}), 5 * P + resnet);
+  EXPECT_EQ(count({.dynamics = Dynamics::selective}), 3 * P + P * U + resnet);
+  EXPECT_EQ(count({.dynamics = Dynamics::gated}), 3 * P + 2 * P * (9 * U + 1) + resnet);
+  EXPECT_EQ(count({.dynamics = Dynamics::liquid}), 5 * P + resnet);
+  EXPECT_EQ(count({.output_gate = ops::Activation::swish}), 3 * P + resnet + 9 * U * U + U + U * U + U);
   EXPECT_EQ(count({.activation_block = nn::BlockKind::sparse}), 3 * P + 2 * U * U + 24 * U);
   EXPECT_EQ(count({.activation_block = nn::BlockKind::convnext}), 3 * P + 8 * U * U + 58 * U);
   EXPECT_EQ(count({.activation_block = nn::BlockKind::s4nd}), 3 * P + 2 * U * U + 3 * U + 2 * U * 49);
+}
+
+// At their initial values, dynamics and gates are the layer of the paper, whatever the timing; away from them they are not.
+TEST(ConvS5, InputDependentDynamicsBeginAsThePaper) {
+  torch::NoGradGuard no_grad;
+  const at::Tensor x = randn({6, 2, 8, 4, 3}, 1), dt = randn({6, 2}, 2).abs() + 0.1, resets = at::zeros({6}, at::kBool);
+  resets[3].fill_(true);
+  const ConvS5Options plain{.features = 8, .state_size = 12, .layers = 2, .groups = 4};
+  ConvS5Options selective = plain, gated = plain, liquid = plain, gate = plain, gelu_gate = plain;
+  selective.dynamics = Dynamics::selective, gated.dynamics = Dynamics::gated, liquid.dynamics = Dynamics::liquid;
+  gate.output_gate = ops::Activation::swish, gelu_gate.output_gate = ops::Activation::gelu_erf;
+  for (const StateInit init : {StateInit::hippo, StateInit::lru}) {
+    for (ConvS5Options options : {selective, gated, liquid, gate, gelu_gate}) {
+      const bool lru = init == StateInit::lru;
+      if (lru && options.dynamics == Dynamics::selective) continue;
+      ConvS5Options base = plain;
+      base.init = options.init = init;
+      ConvS5 expected(base), varied(options);
+      expected->to(at::kDouble), varied->to(at::kDouble);
+      const Timing timing = lru ? Timing{{}, resets, 1} : Timing{dt, resets, 0.5};
+      const double bound = options.output_gate ? 1e-6 : 1e-11;  // the bias of a gate is rounded to float32
+      EXPECT_LT(distance(varied->forward(x, {}, timing).y, expected->forward(x, {}, timing).y), bound);
+      for (auto& item : varied->named_parameters()) {
+        const bool own = item.key().find(".dynamics.") != std::string::npos || item.key().ends_with("gate.weight");
+        if (own) item.value().add_(randn(item.value().sizes(), 3), 0.5);
+      }
+      EXPECT_GT(distance(varied->forward(x, {}, timing).y, expected->forward(x, {}, timing).y), 1e-2);
+    }
+  }
+}
+
+// No input makes a state grow: with coefficients within the unit disc, a state is at most the sum of its inputs, which are
+// bounded by the gain of the slowest step. Inputs of a thousand times the usual size stay finite over many frames.
+TEST(ConvS5, InputDependentDynamicsStayBounded) {
+  torch::NoGradGuard no_grad;
+  for (const Dynamics dynamics : {Dynamics::selective, Dynamics::gated, Dynamics::liquid}) {
+    ConvS5 core(ConvS5Options{.features = 8, .state_size = 12, .dynamics = dynamics, .groups = 4});
+    for (auto& item : core->named_parameters()) {
+      if (item.key().find(".dynamics.") != std::string::npos) item.value().copy_(randn(item.value().sizes(), 3));
+    }
+    const at::Tensor x = 1e3 * randn({400, 1, 8, 2, 2}, 4).to(at::kFloat);
+    const State after = core->forward(x).state;
+    // Without inputs what is remembered only decays.
+    const State later = core->forward(at::zeros({400, 1, 8, 2, 2}), after).state;
+    const auto energy = [](const State& state) { return state.get("layers.0.x").square().sum().item<double>(); };
+    EXPECT_TRUE(std::isfinite(energy(after)));
+    EXPECT_LT(energy(later), energy(after));
+  }
 }
 
 // A learned state is the state before the first frame: giving it as a state is the same. At the start it is zero.

@@ -34,10 +34,10 @@ struct Subject {
 std::vector<LawCase> convs5_cases() {
   const nlohmann::json small{{"features", 8}, {"state_size", 12}, {"layers", 3}, {"blocks", 2}, {"groups", 4}};
   std::vector<LawCase> all;
-  const auto add = [&](const char* name, const nlohmann::json& more, bool intervals = true) {
+  const auto add = [&](const char* name, const nlohmann::json& more, bool intervals = true, double bound = 1e-7) {
     nlohmann::json options = small;
     options.update(more);
-    all.push_back({std::string("convs5_") + name, "convs5", options, {8, 5, 6}, intervals});
+    all.push_back({std::string("convs5_") + name, "convs5", options, {8, 5, 6}, intervals, true, bound});
   };
   for (const char* block : {"resnet", "standard", "diag_resnet", "sparse", "convnext", "s4nd"}) {
     add(block, {{"activation_block", block}, {"axis_states", 4}});
@@ -49,6 +49,14 @@ std::vector<LawCase> convs5_cases() {
   add("lru", {{"init", "lru"}}, false);
   add("lru_learned_state", {{"init", "lru"}, {"learned_state", true}, {"r_min", 0.2}, {"r_max", 0.9}, {"max_phase", 1}},
       false);
+  for (const char* dynamics : {"selective", "gated"}) add(dynamics, {{"dynamics", dynamics}}, true, 1e-6);
+  add("selective_learned_state", {{"dynamics", "selective"}, {"learned_state", true}}, true, 1e-6);
+  add("lru_gated", {{"init", "lru"}, {"dynamics", "gated"}, {"kernel_b", 1}}, false, 1e-6);
+  // Short memories, away from the circle: there liquid coefficients have a kink.
+  add("liquid", {{"dynamics", "liquid"}, {"dt_min", 0.5}, {"dt_max", 2}}, true, 1e-6);
+  add("liquid_learned_state", {{"dynamics", "liquid"}, {"learned_state", true}, {"dt_min", 0.5}, {"dt_max", 2}}, true,
+      1e-6);
+  add("output_gate", {{"output_gate", "swish"}}, true, 1e-6);
   return all;
 }
 
@@ -93,6 +101,10 @@ Subject make_subject(const LawCase& c, at::ScalarType type, int64_t L = 11) {
   for (auto& item : s.core->named_parameters()) {
     // A learned state begins at zero, which would hide it.
     if (item.key().ends_with(".x0")) item.value().copy_(randn(item.value().sizes(), 6));
+    // So do input-dependent dynamics and the weights of an output gate.
+    const bool hidden = item.key().find(".dynamics.") != std::string::npos || item.key().ends_with(".gate.weight");
+    const double size = item.key().ends_with(".dynamics.l") ? 0.01 : 0.1;
+    if (hidden) item.value().copy_(size * randn(item.value().sizes(), 7));
     // Frames behind weights of 0.02 are so small that the norm after them bends within a step of a finite difference.
     if (item.key().ends_with(".depthwise.weight")) item.value().mul_(20);
   }

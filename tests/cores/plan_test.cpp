@@ -22,7 +22,8 @@ void scatter(torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   uint64_t seed = 100;
   for (auto& item : module.named_parameters()) {
-    const bool plain = item.key().ends_with("weight") || item.key().ends_with("bias") || item.key().ends_with(".x0");
+    const bool plain = item.key().ends_with("weight") || item.key().ends_with("bias") || item.key().ends_with(".x0") ||
+                       item.key().find(".dynamics.") != std::string::npos;
     if (plain) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.2);
   }
 }
@@ -91,6 +92,20 @@ TEST(CorePlan, ConvS5States) {
   expect_same("convs5", with(kSmall, {{"learned_state", true}}), {2, 4, 6});
   expect_same("convs5", with(kSmall, {{"init", "lru"}}), {2, 4, 6});
   expect_same("convs5", with(kSmall, {{"init", "lru"}, {"learned_state", true}, {"prenorm", true}}), {1, 4, 6});
+}
+
+TEST(CorePlan, ConvS5Dynamics) {
+  for (const char* dynamics : {"selective", "gated", "liquid"}) {
+    expect_same("convs5", with(kSmall, {{"dynamics", dynamics}}), {2, 4, 6});
+    expect_same("convs5", with(kSmall, {{"dynamics", dynamics}, {"learned_state", true}, {"state_size", 10}}),
+                {1, 5, 3});
+  }
+  expect_same("convs5", with(kSmall, {{"dynamics", "gated"}, {"init", "lru"}, {"kernel_b", 1}}), {1, 4, 6});
+  expect_same("convs5", with(kSmall, {{"dynamics", "liquid"}, {"init", "lru"}}), {1, 4, 6});
+  for (const char* act : {"identity", "swish", "gelu"}) {
+    expect_same("convs5", with(kSmall, {{"output_gate", act}}), {2, 4, 6});
+    expect_same("convs5", with(kSmall, {{"output_gate", act}, {"prenorm", true}, {"kernel_d", 1}}), {1, 4, 6});
+  }
 }
 
 // Without a state before it, a plan begins where the core does, and again when it is told to.

@@ -11,9 +11,11 @@ Layouts: frames [L,B,C,H,W] (ConvS5) or [L,B,U] (S5); parameters are a flat dict
 import numpy as np
 
 import oracle_blocks
+import oracle_dynamics
 
 CONVS5_DEFAULTS = dict(
     layers=1, blocks=1, clip_eigs=True, kernel_b=3, kernel_c=3, kernel_d=3,
+    dynamics="fixed", output_gate="none",
     activation_block="resnet", activation="gelu", groups=32, squeeze_excite=False,
     use_norm=True, prenorm=False, skip=True, skip_connections=False, feedthrough=False,
     discretization="zoh", init="hippo", learned_state=False, depthwise_kernel=7, axis_states=16)
@@ -189,6 +191,7 @@ def param_shapes(core, options):
             if o["learned_state"]:
                 s[pre + "ssm.x0"] = (2 * P,)
             s.update({pre + "block." + k: v for k, v in oracle_blocks.shapes(kind, o).items()})
+            s.update({pre + k: v for k, v in oracle_dynamics.shapes(o).items()})
             if kind == "standard" or o["feedthrough"]:
                 conv(pre + "D", kd)
             if kind in ("standard", "half_glu"):
@@ -237,23 +240,26 @@ def ssm(core, p, o, u, x0, step_rescale, dt, resets):
     if o.get("init") == "lru":
         lam = np.exp(-np.exp(p["nu"]) + 1j * np.exp(p["theta"]))
         a, gamma = (np.broadcast_to(v, (L, B, lam.size)) for v in (lam, np.sqrt(1 - np.abs(lam) ** 2)))
+        rates = -np.exp(p["nu"]) + 1j * np.exp(p["theta"]), np.ones(lam.size)
     else:
         re = np.minimum(p["Lambda_re"], -1e-4) if o["clip_eigs"] else p["Lambda_re"]
         delta = step_rescale * np.exp(p["log_step"][:, 0]) * interval[:, :, None]    # [L,B,P]
         a, gamma = discretize(re + 1j * p["Lambda_im"], delta, o["discretization"])
+        rates = re + 1j * p["Lambda_im"], np.exp(p["log_step"][:, 0])
     first = first_state(p, o).reshape(1, -1, *space)
 
     Bt, Ct = to_complex(p["B"]), to_complex(p["C"])
     if core == "convs5":
         k = o["kernel_b"]
         bu = conv2d(u, Bt.reshape(Bt.shape[0], -1, k, k))
+        a, b = oracle_dynamics.vary(p, o, u, bu, a, gamma, rates, step_rescale * interval, conv2d)
     else:
-        bu = np.einsum("pu,lbu->lbp", Bt, u)
+        b = gamma * np.einsum("pu,lbu->lbp", Bt, u)
 
     x, xs = x0, []
     for t in range(L):
         x = np.where((reset[t] != 0).reshape(B, 1, *space), first, x)
-        x = a[t].reshape(B, -1, *space) * x + gamma[t].reshape(B, -1, *space) * bu[t]
+        x = a[t] * x + b[t]
         xs.append(x)
     xs = np.stack(xs)
 
@@ -309,7 +315,7 @@ def layer(core, p, o, u, x0, step_rescale=1.0, dt=None, resets=None):
     if core == "convs5":
         if o["activation_block"] == "standard" or o["feedthrough"]:
             y = y + conv2d(v, p["D.weight"], p["D.bias"])
-        out = convs5_block(sub(p, "block."), o, y)
+        out = oracle_dynamics.gate(p, o, convs5_block(sub(p, "block."), o, y), v, ACTIVATIONS, conv2d)
     else:
         g = gelu(y + p["ssm.D"] * v)
         out = g * sigmoid(g @ p["dense.weight"].T + p["dense.bias"])
