@@ -1,5 +1,5 @@
 // One ConvS5 layer, forward and backward, against its four convolutions alone through libtorch on channels_last frames:
-// what everything that is not a convolution costs.
+// what everything that is not a convolution costs. And the layer with dynamics that depend on the input, against itself without.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -32,17 +32,29 @@ struct BareConvolution {
   }
 };
 
-void bench_width(int64_t width, int rounds, const Report& report) {
-  at::manual_seed(1);
-  const std::vector<BareConvolution> convolutions{
-      {width, width, false}, {width, width, false}, {width, width, true}, {width, width, true}};
-  cores::ConvS5 layer(cores::ConvS5Options{.features = width, .state_size = width});
-  // As a layer inside a network meets them: channels together in memory.
+// A layer of this width, there and back; inputs as a layer inside a network meets them, channels together in memory.
+std::function<void()> layer_run(int64_t width, cores::Dynamics dynamics) {
+  cores::ConvS5 layer(cores::ConvS5Options{.features = width, .state_size = width, .dynamics = dynamics});
   const auto x = frames(width).view({kFrames, 1, width, kSize, kSize}).requires_grad_(true);
   const auto g = frames(width).view({kFrames, 1, width, kSize, kSize});
   std::vector<at::Tensor> inputs = layer->parameters();
   inputs.push_back(x);
-  const auto run_layer = [&] { torch::autograd::grad({layer->forward(x).y}, inputs, {g}); };
+  return [layer, x, g, inputs]() mutable { torch::autograd::grad({layer->forward(x).y}, inputs, {g}); };
+}
+
+void bench_dynamics(int64_t width, int rounds, const Report& report) {
+  const auto fixed = layer_run(width, cores::Dynamics::fixed);
+  for (const auto dynamics : {cores::Dynamics::selective, cores::Dynamics::gated, cores::Dynamics::liquid}) {
+    report(compare(fmt::format("layer.convs5.{}.{}", width, cores::name(dynamics)), "the layer of fixed dynamics",
+                   rounds, layer_run(width, dynamics), fixed));
+  }
+}
+
+void bench_width(int64_t width, int rounds, const Report& report) {
+  at::manual_seed(1);
+  const std::vector<BareConvolution> convolutions{
+      {width, width, false}, {width, width, false}, {width, width, true}, {width, width, true}};
+  const auto run_layer = layer_run(width, cores::Dynamics::fixed);
   report(compare(fmt::format("layer.convs5.{}", width), "its convolutions alone; goal 0.75", rounds, run_layer, [&] {
     for (const auto& convolution : convolutions) convolution.run();
   }));
@@ -50,7 +62,7 @@ void bench_width(int64_t width, int rounds, const Report& report) {
   ops::reset_allocator_peak();
   const size_t before = ops::allocator_statistics().used;
   run_layer();
-  const double input = static_cast<double>(x.nbytes());
+  const double input = static_cast<double>(convolutions[0].x.nbytes());
   Row memory;
   memory.name = fmt::format("layer.convs5.{}.memory", width);
   memory.value = static_cast<double>(ops::allocator_statistics().peak_used - before) / input;
@@ -59,6 +71,7 @@ void bench_width(int64_t width, int rounds, const Report& report) {
   memory.ratio = 1 / memory.value;
   memory.what = fmt::format("the input of {:.1f} MB; tensors of 1 MiB and more at the peak", input / 1e6);
   report(memory);
+  bench_dynamics(width, rounds, report);
 }
 
 }  // namespace
