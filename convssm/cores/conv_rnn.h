@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convssm/cores/core.h"
+#include "convssm/cores/layer_stack.h"
 #include "convssm/cores/layer_wrapper.h"
 
 namespace convssm::cores {
@@ -65,11 +66,7 @@ class ConvRnnImpl : public Core {
     std::shared_ptr<ConvCell> cell;
     nn::Norm norm{nullptr};
   };
-  void check(const at::Tensor& x, const State& state, const Timing& timing) const;
-  ConvCell::States run_layer(size_t layer, const at::Tensor& u, const ConvCell::States& states, int64_t L,
-                             const at::Tensor& resets);
-  ConvCell::States layer_states(size_t layer, const State& state, const at::Tensor& x) const;
-  std::string key(size_t layer, size_t which) const;
+  StackLayer stack_layer(const Layer& layer, const at::Tensor& x) const;
 
   const char* name_;
   ConvRnnOptions options_;

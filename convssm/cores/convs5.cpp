@@ -217,7 +217,7 @@ CoreOutput ConvS5Impl::forward(const at::Tensor& x, const State& state, const Ti
                          "states of init lru are in discrete time; use init hippo, which knows intervals");
   }
   finite_("ConvS5", *this);
-  return run_layers("ConvS5", layers_, x, state, timing, options_.skip_connections);
+  return run_layers("ConvS5", ssm_layers(layers_, x), x, state, timing, options_.skip_connections);
 }
 
 nn::Buffer ConvS5Impl::plan(nn::FramePlan& plan, const nn::Buffer& x) {

@@ -86,7 +86,7 @@ TEST(BadUse, States) {
   expect_error([&] { small()->forward(x, wrong); }, {"layers.0.x", "[2,8,4,4]", "[2,8,4,5]"});
   State extra = small()->forward(x).state;
   extra.set("layers.1.x", at::ones({2, 8, 4, 4}));
-  expect_error([&] { small()->forward(x, extra); }, {"[ConvS5]", "one tensor per layer, 1 in all, got 2"});
+  expect_error([&] { small()->forward(x, extra); }, {"[ConvS5]", "the states of all 1 layers, 1 in all, got 2"});
   State other;
   other.set("h", at::ones({1}));
   expect_error([&] { small()->forward(x, other); }, {"[state]", "layers.0.x", "another core"});
@@ -128,7 +128,7 @@ TEST(BadUse, GatedCells) {
       [&] {
         make_core("convgru", {{"features", 8}, {"layers", 2}})->forward(x, state);
       },
-      {"[ConvGRU]", "2 tensors (1 per layer)", "4"});
+      {"[ConvGRU]", "the states of all 2 layers, 2 in all, got 4"});
   torch::NoGradGuard no_grad;
   lstm->parameters()[0].view({-1})[0].fill_(NAN);
   expect_error([&] { lstm->forward(x); }, {"[ConvLSTM]", "layers.0.cell.kernel", "NaN"});
