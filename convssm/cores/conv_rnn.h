@@ -1,4 +1,4 @@
-// What ConvLSTM and ConvGRU share: a stack of gated convolutional cells in the wrapper of ConvS5,
+// What ConvRNN, ConvLSTM and ConvGRU share: a stack of convolutional cells in the wrapper of ConvS5,
 //   h = cell(u),   out = norm(u + h)
 // The convolutions of the inputs are done for all frames at once; only those of the state go frame by frame. A cell has
 // no notion of time between frames: dt and step_rescale are refused. Resets set the state to zero before a frame.

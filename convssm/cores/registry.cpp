@@ -7,6 +7,7 @@
 #include "convssm/base/registry.h"
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
+#include "convssm/cores/convrnn.h"
 #include "convssm/cores/convs5.h"
 #include "convssm/cores/performer.h"
 #include "convssm/cores/s5.h"
@@ -29,6 +30,8 @@ std::vector<CoreInfo> own_cores() {
   return {
       {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
        make<ConvS5Impl, ConvS5Options>, check_options<ConvS5Options>},
+      {"convrnn", "the vanilla recurrent network with convolutions", false, false, make<ConvRNNImpl, ConvRNNOptions>,
+       check_options<ConvRNNOptions>},
       {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>,
        check_options<ConvLSTMOptions>},
       {"convgru", "gated recurrent units with convolutions", false, false, make<ConvGRUImpl, ConvGRUOptions>,

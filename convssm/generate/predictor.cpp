@@ -17,7 +17,7 @@ std::unique_ptr<models::FrameEngine> make_engine(models::Forecaster& forecaster,
   compiled = engine != nullptr;
   ops::require(
       "Predictor", compiled || !int8,
-      "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convlstm, convgru); take "
+      "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convrnn, convlstm, convgru); take "
       "float32");
   return compiled ? std::move(engine) : models::eager_engine(forecaster);
 }

@@ -108,6 +108,7 @@ class FramePlan {
 
   // --- Recurrences: the states change in place.
   void scan_step(Buffer state, const at::Tensor& a, Buffer b);  // state = a state + b; a complex [P], halves Re, Im
+  void tanh_step(Buffer x, Buffer state);                       // state = tanh(x)
   void lstm_step(Buffer from_u, Buffer from_h, Buffer c, Buffer h);
   Buffer gru_reset(Buffer from_u, Buffer zr_from_h, Buffer h);
   void gru_update(Buffer from_u, Buffer zr_from_h, Buffer n_from_h, Buffer h);

@@ -1,4 +1,4 @@
-// Recurrences of a plan: one step of the scan, of an LSTM and of a GRU, on states that change in place. The scan is the
+// Recurrences of a plan: one step of the scan, of a vanilla RNN, an LSTM and a GRU, on states that change in place. The scan is the
 // kernel of ops::scan with one frame, its carry being the state.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -31,6 +31,14 @@ void FramePlan::scan_step(Buffer state, const at::Tensor& a, Buffer b) {
       tile.b = at(b) + begin * C;
       tile.x = tile.carry;  // not written: the carry is all that is wanted
       ops::scan_forward_tile(tile);
+    });
+  });
+}
+
+void FramePlan::tanh_step(Buffer x, Buffer state) {
+  step({x, state}, [this, x, state] {
+    at::parallel_for(0, size(state), grain(1), [&](int64_t begin, int64_t end) {
+      ops::tanh_loop(at(x) + begin, at(state) + begin, end - begin);
     });
   });
 }

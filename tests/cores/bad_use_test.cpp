@@ -58,7 +58,7 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("convs5", {{"learned_states", true}}); }, {"did you mean 'learned_state'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
   expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
-  for (const char* name : {"convs5", "s5", "convlstm", "convgru", "transformer", "performer"}) {
+  for (const char* name : {"convs5", "s5", "convrnn", "convlstm", "convgru", "transformer", "performer"}) {
     nlohmann::json deep = {{"features", 8}, {"layers", int64_t{1} << 31}};
     if (name[0] == 't' || name[0] == 'p') deep["heads"] = 2;
     if (std::string(name).ends_with("s5")) deep["state_size"] = 8;
@@ -116,6 +116,8 @@ TEST(BadUse, HalfPrecision) {
 TEST(BadUse, GatedCells) {
   expect_error([] { make_core("convlstm", {{"features", 0}}); }, {"[ConvLSTM]", "features", "0"});
   expect_error([] { make_core("convgru", {{"features", 4}, {"kernel", -1}}); }, {"[ConvGRU]", "kernel", "-1"});
+  expect_error([] { make_core("convrnn", {{"features", 0}}); }, {"[ConvRNN]", "features", "0"});
+  expect_error([] { make_core("convrnn", {{"features", 4}, {"kernal", 3}}); }, {"[ConvRNN]", "did you mean 'kernel'"});
   expect_error([] { make_core("convgru", {{"state_size", 4}}); }, {"[ConvGRU]", "state_size"});
   expect_error([] { make_core("convlstm", {{"features", 4}, {"dropout", 1}}); }, {"[ConvLSTM]", "dropout", "1"});
   const auto lstm = make_core("convlstm", {{"features", 8}, {"layers", 2}});

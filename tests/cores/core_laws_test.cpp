@@ -77,7 +77,7 @@ std::vector<LawCase> token_cases() {
 std::vector<LawCase> law_cases() {
   std::vector<LawCase> all = convs5_cases();
   all.push_back({"s5", "s5", {{"features", 8}, {"state_size", 12}, {"layers", 3}, {"blocks", 2}}, {8}});
-  for (const char* name : {"convlstm", "convgru"}) {
+  for (const char* name : {"convrnn", "convlstm", "convgru"}) {
     all.push_back({name, name, {{"features", 5}, {"layers", 2}}, {5, 4, 6}, false});
   }
   const std::vector<LawCase> tokens = token_cases();

@@ -135,6 +135,8 @@ TEST(ParameterCounts, OfTheRecurrentCores) {
     EXPECT_EQ(count(*make_frame_core("convlstm", {{"features", U}, {"layers", 2}}, {257, 16, 16}, 1)), lstm(U, 2));
     const auto gru = make_frame_core("convgru", {{"features", U}}, {257, 16, 16}, 1);
     EXPECT_EQ(count(*gru), 257 * U + U + 3 * 9 * (U + U) * U + 2 * U);
+    const auto rnn = make_frame_core("convrnn", {{"features", U}}, {257, 16, 16}, 1);
+    EXPECT_EQ(count(*rnn), 257 * U + U + 9 * (U + U) * U + 2 * U);
   }
   EXPECT_EQ(lstm(256, 8), 37'818'880);
   EXPECT_EQ(lstm(128, 8), 9'472'256);

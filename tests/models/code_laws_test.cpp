@@ -250,8 +250,8 @@ TEST_P(LawOfCodes, OnlyLikeTheReferenceTheLastContextFrameIsNotSeen) {
 
 INSTANTIATE_TEST_SUITE_P(All, LawOfCodes,
                          ::testing::Combine(::testing::Values("codes", "teco"),
-                                            ::testing::Values("convs5", "convlstm", "convgru", "s5", "transformer",
-                                                              "performer")),
+                                            ::testing::Values("convs5", "convrnn", "convlstm", "convgru",
+                                                              "s5", "transformer", "performer")),
                          [](const auto& i) { return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param); });
 
 TEST(CodeFutures, TopOneTakesTheMostLikelyWhateverTheSeed) {

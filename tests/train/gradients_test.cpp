@@ -49,6 +49,7 @@ const std::vector<Core> kCores = {
       {"activation_block", "s4nd"},
       {"axis_states", 4}}},
     {"sparse", {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}, {"activation_block", "sparse"}}},
+    {"convrnn", {{"name", "convrnn"}, {"features", 8}, {"layers", 2}}},
     {"convlstm", {{"name", "convlstm"}, {"features", 8}, {"layers", 2}}},
     {"convgru", {{"name", "convgru"}, {"features", 8}, {"layers", 2}}},
     {"s5", {{"name", "s5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}, {"out_features", 8}}},

@@ -118,7 +118,7 @@ def check_layers():
 
 def check_splits():
     """Splitting in time for the cells, Transformer and Performer."""
-    cases = [("convlstm", CELL, (6, 2, 5, 3, 4)), ("convgru", CELL, (6, 2, 5, 3, 4)),
+    cases = [("convrnn", CELL, (6, 2, 5, 3, 4)), ("convlstm", CELL, (6, 2, 5, 3, 4)), ("convgru", CELL, (6, 2, 5, 3, 4)),
              ("transformer", TOKENS, (6, 2, 8)), ("transformer", dict(TOKENS, window=3), (6, 2, 8)),
              ("transformer", dict(TOKENS, tokens=(2, 1), window=2), (6, 2, 8, 2, 1)),
              ("transformer", dict(TOKENS, window=4, recompute=True), (6, 2, 8)),
@@ -313,6 +313,10 @@ CASES = {
                             dict(step=(1e-2, 1.0))),
     "s5_noclip": ("s5", dict(S5, layers=2, clip_eigs=False, skip=False),
                   dict(step=(1e-1, 2.0), edit=zero_eigenvalue)),
+    "convrnn_basic": ("convrnn", dict(CELL), {}),
+    "convrnn_x0_reset": ("convrnn", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
+    "convrnn_prenorm_kernel2": ("convrnn", dict(features=4, kernel=2, prenorm=True), dict(resets="L")),
+    "convrnn_nonorm_noskip": ("convrnn", dict(CELL, use_norm=False, skip=False, kernel=5), {}),
     "convlstm_basic": ("convlstm", dict(CELL), {}),
     "convlstm_x0_reset": ("convlstm", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
     "convlstm_prenorm_kernel5": ("convlstm", dict(features=4, kernel=5, prenorm=True), dict(resets="L")),
