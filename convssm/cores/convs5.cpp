@@ -21,6 +21,8 @@ namespace {
 
 using ops::require;
 
+}  // namespace
+
 void check_options(const ConvS5Options& o) {
   check_stack_options("ConvS5", o);
   require_between("ConvS5", "kernel_b", o.kernel_b, 1, most_kernel);
@@ -31,6 +33,8 @@ void check_options(const ConvS5Options& o) {
   ssm::check_ring("ConvS5", {o.r_min, o.r_max, o.max_phase});
   require("ConvS5", o.state_size % 2 == 0, "state_size must be even, got {}", o.state_size);
 }
+
+namespace {
 
 // fresh x0 for the split states of all frames: fresh complex [L,P] or [L,B,P], x0 [2P] -> [L,B or 1,2P,1,1].
 at::Tensor restarted(const at::Tensor& fresh, const at::Tensor& x0) {
@@ -52,6 +56,13 @@ StateInit parse_state_init(const std::string& text) {
 ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   ConvS5Options o;
   OptionReader read("ConvS5", json);
+  o.read_from(read);
+  read.finish();
+  return o;
+}
+
+void ConvS5Options::read_from(OptionReader& read) {
+  ConvS5Options& o = *this;
   read_stack_options(read, o);
   read("kernel_b", o.kernel_b);
   read("kernel_c", o.kernel_c);
@@ -70,8 +81,6 @@ ConvS5Options ConvS5Options::from_json(const nlohmann::json& json) {
   read("axis_states", o.axis_states);
   read("feedthrough", o.feedthrough);
   read("skip_connections", o.skip_connections);
-  read.finish();
-  return o;
 }
 
 ConvS5SSMImpl::ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream) : options_(options) {

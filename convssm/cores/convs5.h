@@ -49,7 +49,11 @@ struct ConvS5Options {
 
   // From {"features": 64, "state_size": 64, ...}; the wrapper's options are on the same level. Unknown keys are errors.
   static ConvS5Options from_json(const nlohmann::json& json);
+  void read_from(OptionReader& read);
 };
+
+// Error(usage) for values that no layer can be made of.
+void check_options(const ConvS5Options& options);
 
 // The state space of one layer. Parameters as published: Lambda_re [P], Lambda_im [P], B [P, U*kB*kB, 2],
 // C [kC, kC, P, U, 2], log_step [P,1]; the last axis of B and C is (re, im). With init lru: nu [P] and theta [P] in place of

@@ -58,10 +58,10 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("convs5", {{"learned_states", true}}); }, {"did you mean 'learned_state'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
   expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
-  for (const char* name : {"convs5", "s5", "convrnn", "convlstm", "convgru", "transformer", "performer"}) {
+  for (const char* name : {"convs5", "s5", "hybrid", "convrnn", "convlstm", "convgru", "transformer", "performer"}) {
     nlohmann::json deep = {{"features", 8}, {"layers", int64_t{1} << 31}};
     if (name[0] == 't' || name[0] == 'p') deep["heads"] = 2;
-    if (std::string(name).ends_with("s5")) deep["state_size"] = 8;
+    if (std::string(name).ends_with("s5") || name[0] == 'h') deep["state_size"] = 8;
     expect_error([&] { make_core(name, deep); }, {"layers must be 1 to 1000", "2147483648"});
   }
 }
