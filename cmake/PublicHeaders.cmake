@@ -11,7 +11,7 @@ set(core_headers
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
     nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/res_block.h nn/transformer_stack.h
     nn/vq_blocks.h nn/vq_coder.h nn/watched_plan.h
-    cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convs5.h cores/core.h cores/frame_core.h
+    cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convrnn.h cores/convs5.h cores/convs5_options.h cores/convs5_ssm.h cores/core.h cores/frame_core.h cores/hybrid.h
     cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
     cores/state.h cores/state_dynamics.h cores/token_core.h cores/transformer.h)
 

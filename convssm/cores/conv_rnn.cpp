@@ -1,5 +1,4 @@
-// The layer loop, the states' names and the checks are written once for every cell. A layer is one unit of recompute();
-// states go in and out of it as tensors, so that their gradients survive.
+// The states' names, the checks and the plan are written once for every cell; the layers are run by layer_stack.h.
 #include "convssm/cores/conv_rnn.h"
 
 #include <ATen/ATen.h>
@@ -8,7 +7,6 @@
 #include "convssm/base/bounds.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/nn/frame_plan.h"
-#include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::cores {
@@ -71,66 +69,29 @@ void ConvRnnImpl::train(bool on) {
   Module::train(on);
 }
 
-void ConvRnnImpl::check(const at::Tensor& x, const State& state, const Timing& timing) const {
-  ops::require_dims(name_, "x", x, 5, "[L,B,C,H,W]");
-  require(name_, x.size(2) == options_.features, "x must be [L,B,{},H,W], got {}", options_.features,
-          ops::shape_text(x.sizes()));
-  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  require(name_, known, "x must be float32 or float64, got {}", ops::dtype_text(x));
-  ops::require_like(name_, "x", x, parameters()[0]);
-  const size_t tensors = layers_.size() * state_names_.size();
-  require(name_, state.empty() || state.items().size() == tensors,
-          "the state must be empty or hold {} tensors ({} per layer), got {}", tensors, state_names_.size(),
-          state.items().size());
-  ssm::check_timing(name_, timing, x.size(0), x.size(1));
-  require_no_intervals(name_, timing);
-}
-
-std::string ConvRnnImpl::key(size_t layer, size_t which) const {
-  return fmt::format("layers.{}.{}", layer, state_names_[which]);
-}
-
-ConvCell::States ConvRnnImpl::layer_states(size_t layer, const State& state, const at::Tensor& x) const {
-  ConvCell::States states(state_names_.size());
-  for (size_t j = 0; j < states.size() && !state.empty(); ++j) {
-    const std::string name = key(layer, j);
-    states[j] = state.get(name);
-    ops::require_shape(name_, name.c_str(), states[j], x.sizes().slice(1));
-    ops::require_like(name_, name.c_str(), states[j], x);
-  }
-  return states;
-}
-
-// The output of a layer, then its states.
-ConvCell::States ConvRnnImpl::run_layer(size_t i, const at::Tensor& u, const ConvCell::States& states, int64_t L,
-                                        const at::Tensor& resets) {
-  const auto run = [layer = layers_[i], L, resets, wrapper = options_.wrapper,
-                    training = is_training()](const nn::Tensors& in) mutable {
+StackLayer ConvRnnImpl::stack_layer(const Layer& layer, const at::Tensor& x) const {
+  StackLayer made{layer.module.get(), {}, {}};
+  for (const std::string& name : state_names_) made.states.push_back({name, x.sizes().slice(1).vec()});
+  made.run = [layer = layer, wrapper = options_.wrapper, training = is_training()](const nn::Tensors& in, int64_t L,
+                                                                                   const Timing& timing) mutable {
     const at::Tensor v = wrap_before(wrapper, layer.norm, in[0]);
-    auto [h, last] = layer.cell->forward(v, L, {in.begin() + 1, in.end()}, resets);
+    auto [h, last] = layer.cell->forward(v, L, {in.begin() + 1, in.end()}, per_frame(timing.resets));
     nn::Tensors out{wrap_after(wrapper, layer.norm, in[0], h, L, training)};
     out.insert(out.end(), last.begin(), last.end());
     return out;
   };
-  nn::Tensors inputs{u};
-  inputs.insert(inputs.end(), states.begin(), states.end());
-  return nn::recompute({layers_[i].module.get()}, inputs, run);
+  return made;
 }
 
 CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
-  check(x, state, timing);
+  ops::require_dims(name_, "x", x, 5, "[L,B,C,H,W]");
+  require(name_, x.size(2) == options_.features, "x must be [L,B,{},H,W], got {}", options_.features,
+          ops::shape_text(x.sizes()));
+  require_no_intervals(name_, timing);
   finite_(name_, *this);
-  const at::Tensor resets = per_frame(timing.resets);
-  const int64_t L = x.size(0);
-  CoreOutput out;
-  at::Tensor u = x.flatten(0, 1);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const ConvCell::States done = run_layer(i, u, layer_states(i, state, x), L, resets);
-    u = done[0];
-    for (size_t j = 1; j < done.size(); ++j) out.state.set(key(i, j - 1), done[j]);
-  }
-  out.y = u.view(x.sizes());
-  return out;
+  std::vector<StackLayer> layers;
+  for (const Layer& layer : layers_) layers.push_back(stack_layer(layer, x));
+  return run_layers(name_, layers, x, state, timing);
 }
 
 nn::Buffer ConvRnnImpl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
@@ -140,7 +101,7 @@ nn::Buffer ConvRnnImpl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
     Layer& layer = layers_[i];
     std::vector<nn::Buffer> states;
     for (size_t j = 0; j < state_names_.size(); ++j) {
-      states.push_back(plan.state(key(i, j), options_.features, x.height, x.width));
+      states.push_back(plan.state(state_key(i, state_names_[j]), options_.features, x.height, x.width));
     }
     const nn::Buffer v = plan_before(plan, options_.wrapper, layer.norm, u);
     u = plan_after(plan, options_.wrapper, layer.norm, u, layer.cell->plan(plan, v, states));

@@ -1,4 +1,4 @@
-// What ConvLSTM and ConvGRU share: a stack of gated convolutional cells in the wrapper of ConvS5,
+// What ConvRNN, ConvLSTM and ConvGRU share: a stack of convolutional cells in the wrapper of ConvS5,
 //   h = cell(u),   out = norm(u + h)
 // The convolutions of the inputs are done for all frames at once; only those of the state go frame by frame. A cell has
 // no notion of time between frames: dt and step_rescale are refused. Resets set the state to zero before a frame.
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convssm/cores/core.h"
+#include "convssm/cores/layer_stack.h"
 #include "convssm/cores/layer_wrapper.h"
 
 namespace convssm::cores {
@@ -65,11 +66,7 @@ class ConvRnnImpl : public Core {
     std::shared_ptr<ConvCell> cell;
     nn::Norm norm{nullptr};
   };
-  void check(const at::Tensor& x, const State& state, const Timing& timing) const;
-  ConvCell::States run_layer(size_t layer, const at::Tensor& u, const ConvCell::States& states, int64_t L,
-                             const at::Tensor& resets);
-  ConvCell::States layer_states(size_t layer, const State& state, const at::Tensor& x) const;
-  std::string key(size_t layer, size_t which) const;
+  StackLayer stack_layer(const Layer& layer, const at::Tensor& x) const;
 
   const char* name_;
   ConvRnnOptions options_;

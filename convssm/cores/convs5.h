@@ -9,93 +9,15 @@
 
 #include <torch/nn/pimpl.h>
 
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "convssm/cores/convs5_options.h"
+#include "convssm/cores/convs5_ssm.h"
 #include "convssm/cores/core.h"
-#include "convssm/cores/layer_wrapper.h"
-#include "convssm/cores/state_dynamics.h"
-#include "convssm/nn/activation_block.h"
-#include "convssm/ssm/hippo.h"
 
 namespace convssm::cores {
-
-// How the states are parameterized and begin: hippo and gaussian in continuous time, lru in discrete time (ssm/ring_states.h),
-// which takes no dt and no step_rescale.
-enum class StateInit { hippo, gaussian, lru };
-
-struct ConvS5Options {
-  int64_t features = 0;    // U, channels of the frames
-  int64_t state_size = 0;  // N, the real state; P = N/2 complex states are stored
-  int64_t layers = 1;
-  int64_t blocks = 1;     // equal blocks of the HiPPO matrix
-  bool clip_eigs = true;  // real parts of the eigenvalues at most -1e-4
-  int64_t kernel_b = 3, kernel_c = 3, kernel_d = 3;
-  double dt_min = 1e-3, dt_max = 1e-1;  // range of the initial time steps
-  ssm::Discretization discretization = ssm::Discretization::zoh;
-  StateInit init = StateInit::hippo;
-  double r_min = 0.9, r_max = 0.999;     // of lru: the ring of the initial eigenvalues
-  double max_phase = 6.283185307179586;  // of lru: their angles are uniform in (0, max_phase]
-  bool learned_state = false;            // the state before the first frame is a parameter, the same in every pixel
-  Dynamics dynamics = Dynamics::fixed;   // how the recurrence depends on the input
-  nn::BlockKind activation_block = nn::BlockKind::resnet;
-  ops::Activation activation = ops::Activation::gelu;
-  int64_t groups = 32;  // of the group norms in the activation block
-  bool squeeze_excite = false;
-  int64_t depthwise_kernel = 7;                     // of the block convnext
-  double layer_scale = 0.1;                         // of the block convnext, at the start
-  int64_t axis_states = 16;                         // of the block s4nd
-  bool feedthrough = false;                         // adds D * u to y; the block `standard` always has it
-  std::optional<ops::Activation> output_gate = {};  // the gate's act; none without
-  WrapperOptions wrapper = {};
-  bool skip_connections = false;  // input of layer 3 to layer 8, of layer 6 to layer 11
-  uint64_t seed = 0;              // of the initial values
-
-  // From {"features": 64, "state_size": 64, ...}; the wrapper's options are on the same level. Unknown keys are errors.
-  static ConvS5Options from_json(const nlohmann::json& json);
-};
-
-// The state space of one layer. Parameters as published: Lambda_re [P], Lambda_im [P], B [P, U*kB*kB, 2],
-// C [kC, kC, P, U, 2], log_step [P,1]; the last axis of B and C is (re, im). With init lru: nu [P] and theta [P] in place of
-// Lambda and log_step. With learned_state: x0 [2P], Re half first, zero at the start. `dynamics` holds those of the dynamics.
-class ConvS5SSMImpl : public torch::nn::Module {
- public:
-  ConvS5SSMImpl(const ConvS5Options& options, const Stream& stream);
-
-  // u [L*B,U,H,W], x0 [B,2P,H,W] or undefined -> y [L*B,U,H,W], x_L [B,2P,H,W].
-  std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
-
-  // The same for one frame in a plan; `add` is added to y.
-  nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const nn::Buffer& add, const std::string& state) const;
-
-  int64_t states() const { return b_tilde_.size(0); }  // P
-  void train(bool on = true) override;                 // forgets what is kept
-
- private:
-  struct Kernels {  // what the convolutions and the scan take
-    at::Tensor a, gamma, fresh, b, c;
-  };
-  ssm::Spectrum register_states(const Stream& stream);
-  ssm::DiscreteStates discrete(const Timing& timing) const;
-  ops::PixelStates rates() const;
-  LayerStates layer_states(const Kernels& kernels, const Timing& timing, int64_t L, int64_t B) const;
-  std::pair<at::Tensor, at::Tensor> varying(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
-  at::Tensor first_state(const at::Tensor& x0, const at::Tensor& frames) const;
-  Kernels fold(const Timing& timing) const;
-  const Kernels& folded(double step_rescale);  // kept while the parameters do not change; without gradients only
-
-  ConvS5Options options_;
-  at::Tensor lambda_re_, lambda_im_, b_tilde_, c_tilde_, log_step_;
-  at::Tensor nu_, theta_;  // of lru
-  at::Tensor x0_;          // undefined: zero
-  std::shared_ptr<StateDynamics> dynamics_;
-  Kernels kept_;
-  std::vector<nn::ParameterVersion> kept_for_;
-  double kept_rescale_ = 0;
-};
-TORCH_MODULE(ConvS5SSM);
 
 // One layer: state space, activation block, gate, norm, residual. The gate's parameters are `gate` (a convolution with the kernel
 // of D, zero but for a bias where act is one) and `out` (a dense layer, the identity).

@@ -45,6 +45,9 @@ class Core : public torch::nn::Module {
   // Bytes that a forward with gradients keeps for each pair of frames of a sample, beside what it keeps for each frame:
   // at most pair_bytes() L^2. Zero for cores whose memory grows linearly.
   virtual double pair_bytes() const { return 0; }
+
+  // Frames of a sequence that shows, beside one of half the length, what each further frame takes of memory.
+  virtual int64_t telling_frames() const { return 8; }
 };
 
 }  // namespace convssm::cores

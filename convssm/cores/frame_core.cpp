@@ -36,6 +36,7 @@ class WithCore : public FrameCore {
   int64_t in_channels() const override { return input_.channels; }
   bool constant_state() const override { return core_->constant_state(); }
   double pair_bytes() const override { return core_->pair_bytes(); }
+  int64_t telling_frames() const override { return core_->telling_frames(); }
   bool draws_noise() const override { return core_->draws_noise(); }
 
  protected:

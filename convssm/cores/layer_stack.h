@@ -1,7 +1,8 @@
-// What ConvS5 and S5 share as stacks of layers: reading and checking their options, the run through the layers.
+// What stacks of layers share: the run through the layers with their states, and of ConvS5 and S5 the options.
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,43 +39,47 @@ void read_stack_options(OptionReader& read, Options& o) {
   read_wrapper_options(read, o.wrapper);
 }
 
-// The state of layer i, `layers.<i>.x` [B,2P,...]; undefined at the start of a sequence.
-at::Tensor layer_state(const char* operation, const State& state, const std::string& key, const at::Tensor& x,
-                       int64_t states);
+// A layer as run_layers runs it on one x.
+struct StackLayer {
+  struct StateShape {
+    std::string name;            // `x`: in the State of layer i it is `layers.<i>.x`
+    std::vector<int64_t> sizes;  // that it has if it is given
+  };
+  const torch::nn::Module* module;
+  std::vector<StateShape> states;
+  // u [L*B,U,...] and the states, undefined at the start of a sequence -> the output like u and the states after it. May be
+  // called again in the backward: captures by value.
+  std::function<nn::Tensors(const nn::Tensors& in, int64_t L, const Timing& timing)> run;
+};
+
+// A layer with one state `x` of P complex numbers, x [L,B,U,...].
+template <typename Layer>
+StackLayer ssm_layer(const Layer& layer, const at::Tensor& x) {
+  std::vector<int64_t> sizes = x.sizes().slice(1).vec();
+  sizes[1] = 2 * layer->states();
+  const auto run = [layer = layer](const nn::Tensors& in, int64_t L, const Timing& timing) mutable {
+    auto [y, last] = layer->forward(in[0], L, in[1], timing);
+    return nn::Tensors{y, last};
+  };
+  return {layer.get(), {{"x", sizes}}, run};
+}
+
+template <typename Layer>
+std::vector<StackLayer> ssm_layers(const std::vector<Layer>& layers, const at::Tensor& x) {
+  std::vector<StackLayer> all;
+  for (const Layer& layer : layers) all.push_back(ssm_layer(layer, x));
+  return all;
+}
+
+// The name of a state of layer i, `layers.<i>.<name>`.
+std::string state_key(size_t layer, const std::string& name);
 
 // With skip connections the input of layer 3 is added to that of layer 8, and of layer 6 to that of layer 11. -1: none.
 int64_t skip_source(bool skip_connections, size_t layer);
 
-// x [L,B,U,...] through all layers, each with its own state.
-template <typename Layer>
-CoreOutput run_layers(const char* operation, std::vector<Layer>& layers, const at::Tensor& x, const State& state,
-                      const Timing& timing, bool skip_connections = false) {
-  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  ops::require(operation, known, "x must be float32 or float64, got {}", ops::dtype_text(x));
-  ops::require_like(operation, "x", x, layers[0]->parameters()[0]);
-  ops::require(operation, state.empty() || state.items().size() == layers.size(),
-               "the state must be empty or hold one tensor per layer, {} in all, got {}", layers.size(),
-               state.items().size());
-  ssm::check_timing(operation, timing, x.size(0), x.size(1));
-  at::Tensor u = x.flatten(0, 1);
-  CoreOutput out;
-  std::vector<at::Tensor> inputs;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const std::string key = "layers." + std::to_string(i) + ".x";
-    const int64_t source = skip_source(skip_connections, i);
-    if (source >= 0) u = u + inputs[source];
-    if (skip_connections) inputs.push_back(u);
-    const at::Tensor x0 = layer_state(operation, state, key, x, layers[i]->states());
-    const auto run = [layer = layers[i], L = x.size(0), timing](const nn::Tensors& in) mutable {
-      auto [y, last] = layer->forward(in[0], L, in[1], timing);
-      return nn::Tensors{y, last};
-    };
-    const nn::Tensors done = nn::recompute({layers[i].get()}, {u, x0}, run);
-    u = done[0];
-    out.state.set(key, done[1]);
-  }
-  out.y = u.view(x.sizes());
-  return out;
-}
+// x [L,B,U,...] through all layers, each with its own states. A layer is one unit of recompute(); states go in and out of
+// it as tensors, so that their gradients survive.
+CoreOutput run_layers(const char* operation, const std::vector<StackLayer>& layers, const at::Tensor& x,
+                      const State& state, const Timing& timing, bool skip_connections = false);
 
 }  // namespace convssm::cores

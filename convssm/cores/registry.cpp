@@ -7,7 +7,9 @@
 #include "convssm/base/registry.h"
 #include "convssm/cores/convgru.h"
 #include "convssm/cores/convlstm.h"
+#include "convssm/cores/convrnn.h"
 #include "convssm/cores/convs5.h"
+#include "convssm/cores/hybrid.h"
 #include "convssm/cores/performer.h"
 #include "convssm/cores/s5.h"
 #include "convssm/cores/transformer.h"
@@ -29,6 +31,10 @@ std::vector<CoreInfo> own_cores() {
   return {
       {"convs5", "convolutional state space layers with a diagonal state per pixel", false, false,
        make<ConvS5Impl, ConvS5Options>, check_options<ConvS5Options>},
+      {"hybrid", "ConvS5 layers with attention to the last frames between them", false, false,
+       make<HybridImpl, HybridOptions>, check_options<HybridOptions>},
+      {"convrnn", "the vanilla recurrent network with convolutions", false, false, make<ConvRNNImpl, ConvRNNOptions>,
+       check_options<ConvRNNOptions>},
       {"convlstm", "LSTM cells with convolutions", false, false, make<ConvLSTMImpl, ConvLSTMOptions>,
        check_options<ConvLSTMOptions>},
       {"convgru", "gated recurrent units with convolutions", false, false, make<ConvGRUImpl, ConvGRUOptions>,

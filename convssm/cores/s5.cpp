@@ -80,7 +80,7 @@ CoreOutput S5Impl::forward(const at::Tensor& x, const State& state, const Timing
   ops::require("S5", x.size(2) == options_.features, "x must be [L,B,{}], got {}", options_.features,
                ops::shape_text(x.sizes()));
   finite_("S5", *this);
-  return run_layers("S5", layers_, x, state, timing);
+  return run_layers("S5", ssm_layers(layers_, x), x, state, timing);
 }
 
 }  // namespace convssm::cores

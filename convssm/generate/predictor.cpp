@@ -15,10 +15,10 @@ std::unique_ptr<models::FrameEngine> make_engine(models::Forecaster& forecaster,
   const bool int8 = options.precision == Precision::int8;
   auto engine = compiled ? forecaster.compile({options.batch, int8}) : nullptr;
   compiled = engine != nullptr;
-  ops::require(
-      "Predictor", compiled || !int8,
-      "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convlstm, convgru); take "
-      "float32");
+  ops::require("Predictor", compiled || !int8,
+               "int8 needs a model that compiles: on the CPU, with a core that has a plan (convs5, convrnn, convlstm, "
+               "convgru); take "
+               "float32");
   return compiled ? std::move(engine) : models::eager_engine(forecaster);
 }
 

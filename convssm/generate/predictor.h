@@ -2,7 +2,7 @@
 //   Predictor p(model);
 //   while (...) forecast = p.next(frame);       // a true frame goes in, the forecast of the one after it comes out
 //   p.start({context});  for (...) frame = p.next();   // free-running: its own forecasts go in
-// Forecasters that compile (the pixel model with convs5, convlstm, convgru) run as a plan: parameters folded and packed at
+// Forecasters that compile (the pixel model with convs5, convrnn, convlstm, convgru) run as a plan: parameters folded and packed at
 // construction, for int8 at the first start (later changes of the model are not seen), no graph, constant time and memory
 // per frame. Others run by Forecaster::next, as all do on another device than the CPU. Frames, actions and states may be
 // anywhere: they are taken to the device of the model, where the forecasts are. The model must outlive its predictor. For

@@ -32,6 +32,26 @@ at::Tensor append(const Memory& before, size_t which, const at::Tensor& x) {
 
 }  // namespace
 
+at::Tensor attend_frames(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t n,
+                         int64_t window) {
+  const int64_t T = q.size(2), step = std::max<int64_t>(kBlock / n, 1) * n;
+  const auto queries = (q.flatten(0, 1) / std::sqrt(static_cast<double>(q.size(3)))).split(step, 1);
+  const int64_t past = keys.size(2) - T;
+  std::vector<at::Tensor> outputs;
+  for (int64_t i = 0; i < T; i += step) {
+    const int64_t rows = std::min(step, T - i), end = past + i + rows;
+    const int64_t begin = window == 0 ? 0 : std::max<int64_t>(past + i - (window - 1) * n, 0);
+    const at::Tensor& query = queries[i / step];
+    const at::Tensor key = keys.narrow(2, begin, end - begin).flatten(0, 1).transpose(1, 2);
+    // One frame of queries sees all of these keys.
+    const at::Tensor scores =
+        rows == n ? at::bmm(query, key)
+                  : at::baddbmm(sight(past + i, rows, begin, end - begin, n, window, q.options()), query, key);
+    outputs.push_back(at::bmm(scores.softmax(-1), values.narrow(2, begin, end - begin).flatten(0, 1)));
+  }
+  return (outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1)).view(q.sizes());
+}
+
 SoftmaxAttention::SoftmaxAttention(const HeadShape& shape, int64_t window) : shape_(shape), window_(window) {}
 
 int64_t SoftmaxAttention::kept(int64_t seen) const {
@@ -44,24 +64,9 @@ std::vector<std::vector<int64_t>> SoftmaxAttention::memory_shapes(int64_t B, int
 
 Attended SoftmaxAttention::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Memory& before,
                                    int64_t seen) {
-  const int64_t n = shape_.tokens_per_frame, T = q.size(2), step = std::max<int64_t>(kBlock / n, 1) * n;
   const at::Tensor keys = append(before, 0, k), values = append(before, 1, v);
-  const auto queries = (q.flatten(0, 1) / std::sqrt(static_cast<double>(shape_.size))).split(step, 1);
-  const int64_t S = keys.size(2), past = S - T;
-  std::vector<at::Tensor> outputs;
-  for (int64_t i = 0; i < T; i += step) {
-    const int64_t rows = std::min(step, T - i), end = past + i + rows;
-    const int64_t begin = window_ == 0 ? 0 : std::max<int64_t>(past + i - (window_ - 1) * n, 0);
-    const at::Tensor& query = queries[i / step];
-    const at::Tensor key = keys.narrow(2, begin, end - begin).flatten(0, 1).transpose(1, 2);
-    // One frame of queries sees all of these keys.
-    const at::Tensor scores =
-        rows == n ? at::bmm(query, key)
-                  : at::baddbmm(sight(past + i, rows, begin, end - begin, n, window_, q.options()), query, key);
-    outputs.push_back(at::bmm(scores.softmax(-1), values.narrow(2, begin, end - begin).flatten(0, 1)));
-  }
-  const at::Tensor out = (outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1)).view(q.sizes());
-  const int64_t keep = kept(seen + T);
+  const at::Tensor out = attend_frames(q, keys, values, shape_.tokens_per_frame, window_);
+  const int64_t S = keys.size(2), keep = kept(seen + q.size(2));
   if (keep == S) return {out, {keys, values}};
   // A copy, so that a short memory does not hold on to the storage of a long sequence.
   return {out, {keys.narrow(2, S - keep, keep).clone(), values.narrow(2, S - keep, keep).clone()}};

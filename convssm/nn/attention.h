@@ -32,7 +32,12 @@ class Attention : public torch::nn::Module {
   virtual std::vector<std::vector<int64_t>> memory_shapes(int64_t B, int64_t seen) const = 0;
 };
 
-// softmax(q k^T / sqrt(size)) v over the last `window` frames, the own one included (0: all). Memory: `k` and `v`,
+// softmax(q k^T / sqrt(size)) v: q [B,heads,T,size] are the last T of the tokens that keys and values [B,heads,S,size] are of,
+// in whole frames of n. Over the last `window` frames, the own one included (0: all).
+at::Tensor attend_frames(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t n,
+                         int64_t window);
+
+// attend_frames over the last `window` frames. Memory: `k` and `v`,
 // [B,heads,S,size] of the tokens that later ones may see. Queries are taken in blocks, so that scores of all heads
 // exist only for one block at a time; with gradients their softmax is kept.
 class SoftmaxAttention : public Attention {

@@ -113,6 +113,7 @@ class FramePlan {
   // The same with an a for every pixel, of ops/pixel_steps.h: from a signal m of P channels, or moved by b. b is used up.
   void pixel_step(Buffer state, const ops::PixelStates& rates, Buffer m, Buffer b);
   void liquid_step(Buffer state, const at::Tensor& a_bar, const at::Tensor& l, Buffer b);
+  void tanh_step(Buffer x, Buffer state);  // state = tanh(x)
   void lstm_step(Buffer from_u, Buffer from_h, Buffer c, Buffer h);
   Buffer gru_reset(Buffer from_u, Buffer zr_from_h, Buffer h);
   void gru_update(Buffer from_u, Buffer zr_from_h, Buffer n_from_h, Buffer h);
@@ -139,7 +140,7 @@ class FramePlan {
     std::vector<int64_t> touched;  // ids of buffers
   };
 
-  void scan_rows(Buffer state, Buffer a, Buffer b, int64_t begin, int64_t end);
+  void scan_rows(Buffer state, const float* a, int64_t a_row, Buffer b, int64_t begin, int64_t end);
   Buffer make(int64_t channels, int64_t height, int64_t width);
   void step(std::initializer_list<Buffer> touched, std::function<void()> run);
   void run_steps(size_t end);

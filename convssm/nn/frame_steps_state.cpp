@@ -1,4 +1,4 @@
-// Recurrences of a plan: one step of the scan, of an LSTM and of a GRU, on states that change in place. The scan is the
+// Recurrences of a plan: one step of the scan, of a vanilla RNN, an LSTM and a GRU, on states that change in place. The scan is the
 // kernel of ops::scan with one frame, its carry being the state.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -20,35 +20,24 @@ void FramePlan::scan_step(Buffer state, const at::Tensor& a, Buffer b) {
                ops::shape_text(a.sizes()));
   const at::Tensor halves = frozen(at::cat({at::real(a), at::imag(a)}));
   step({state, b}, [this, state, b, halves] {
-    const int64_t C = state.channels;
-    at::parallel_for(0, batch() * state.pixels(), grain(C), [&](int64_t begin, int64_t end) {
-      ops::ScanForwardTile<float> tile{};
-      tile.form = ops::ScanForm::split;
-      tile.P = tile.c1 = C / 2;
-      tile.rows = end - begin;
-      tile.k1 = 1;
-      tile.a = halves.data_ptr<float>();
-      tile.carry = at(state) + begin * C;
-      tile.b = at(b) + begin * C;
-      tile.x = tile.carry;  // not written: the carry is all that is wanted
-      ops::scan_forward_tile(tile);
-    });
+    at::parallel_for(0, batch() * state.pixels(), grain(state.channels),
+                     [&](int64_t begin, int64_t end) { scan_rows(state, halves.data_ptr<float>(), 0, b, begin, end); });
   });
 }
 
-// Pixels [begin,end) with rows of a of their own, pairs (re, im).
-void FramePlan::scan_rows(Buffer state, Buffer a, Buffer b, int64_t begin, int64_t end) {
+// Pixels [begin,end) of the state, with a the row of all (halves) or, `a_row` apart, the row of the first of them (pairs).
+void FramePlan::scan_rows(Buffer state, const float* a, int64_t a_row, Buffer b, int64_t begin, int64_t end) {
   const int64_t C = state.channels;
   ops::ScanForwardTile<float> tile{};
   tile.form = ops::ScanForm::split;
   tile.P = tile.c1 = C / 2;
   tile.rows = end - begin;
   tile.k1 = 1;
-  tile.a = at(a) + begin * C;
-  tile.a_row = C;
+  tile.a = a;
+  tile.a_row = a_row;
   tile.carry = at(state) + begin * C;
   tile.b = at(b) + begin * C;
-  tile.x = tile.carry;  // not written
+  tile.x = tile.carry;  // not written: the carry is all that is wanted
   ops::scan_forward_tile(tile);
 }
 
@@ -64,7 +53,7 @@ void FramePlan::pixel_step(Buffer state, const ops::PixelStates& rates, Buffer m
       float* input = at(b) + begin * C;
       ops::step_rows(kept.constants(),
                      ops::StepRows<float>{end - begin, 1, at(m) + begin * C / 2, input, at(a) + begin * C, input});
-      scan_rows(state, a, b, begin, end);
+      scan_rows(state, at(a) + begin * C, C, b, begin, end);
     });
   });
 }
@@ -83,7 +72,15 @@ void FramePlan::liquid_step(Buffer state, const at::Tensor& a_bar, const at::Ten
     at::parallel_for(0, batch() * state.pixels(), grain(C), [&](int64_t begin, int64_t end) {
       ops::liquid_rows(ops::LiquidRows<float>{end - begin, C / 2, own.data_ptr<float>(), moving.data_ptr<float>(),
                                               at(b) + begin * C, at(a) + begin * C});
-      scan_rows(state, a, b, begin, end);
+      scan_rows(state, at(a) + begin * C, C, b, begin, end);
+    });
+  });
+}
+
+void FramePlan::tanh_step(Buffer x, Buffer state) {
+  step({x, state}, [this, x, state] {
+    at::parallel_for(0, size(state), grain(1), [&](int64_t begin, int64_t end) {
+      ops::tanh_loop(at(x) + begin, at(state) + begin, end - begin);
     });
   });
 }

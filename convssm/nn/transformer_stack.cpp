@@ -34,28 +34,34 @@ TransformerBlockImpl::TransformerBlockImpl(const TransformerStackOptions& option
       out_(projection(options.features, options.features, stream.split("out"))),
       mlp1_(options.features, options.mlp, stream.split("mlp1")),
       mlp2_(options.mlp, options.features, stream.split("mlp2")),
-      attention_(attention(stream.split("attention"))) {
+      attention_(attention ? attention(stream.split("attention")) : nullptr) {
   register_module("norm1", norm1_);
   register_module("qkv", qkv_);
-  register_module("attention", attention_);
+  if (attention_) register_module("attention", attention_);
   register_module("out", out_);
   register_module("norm2", norm2_);
   register_module("mlp1", mlp1_);
   register_module("mlp2", mlp2_);
 }
 
-at::Tensor TransformerBlockImpl::attend(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen) {
+at::Tensor TransformerBlockImpl::attend(const at::Tensor& x, int64_t B, const Mix& mix) {
   const int64_t T = x.size(0) / B, D = x.size(1);
   const auto qkv = qkv_(x).view({B, T, 3, heads_, D / heads_}).permute({2, 0, 3, 1, 4}).unbind(0);
   // Each in memory of its own: keys and values may outlive the queries.
   const at::Tensor q = qkv[0].contiguous(), k = qkv[1].contiguous(), v = qkv[2].contiguous();
-  Attended attended = attention_->forward(q, k, v, memory, seen);
-  memory = std::move(attended.memory);
-  return out_(attended.out.transpose(1, 2).reshape({B * T, D}));
+  return out_(mix(q, k, v).transpose(1, 2).reshape({B * T, D}));
 }
 
 at::Tensor TransformerBlockImpl::forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen) {
-  const at::Tensor mixed = x + attend(norm1_->layer_norm(x), B, memory, seen);
+  return forward(x, B, [&](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    Attended attended = attention_->forward(q, k, v, memory, seen);
+    memory = std::move(attended.memory);
+    return attended.out;
+  });
+}
+
+at::Tensor TransformerBlockImpl::forward(const at::Tensor& x, int64_t B, const Mix& mix) {
+  const at::Tensor mixed = x + attend(norm1_->layer_norm(x), B, mix);
   const at::Tensor hidden = ops::activate(mlp1_(norm2_->layer_norm(mixed)), ops::Activation::quick_gelu);
   return mixed + mlp2_(hidden);
 }

@@ -24,6 +24,9 @@ struct TransformerStackOptions {
   int64_t mlp = 0;  // hidden features of the MLP
 };
 
+// q, k, v [B,heads,T,D/heads] of the tokens of a call -> what they take from each other, like q.
+using Mix = std::function<at::Tensor(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)>;
+
 using MakeAttention = std::function<std::shared_ptr<Attention>(const Stream& stream)>;
 
 // Parameters: norm1, qkv [3D,D], out, norm2, mlp1, mlp2; qkv and out untruncated normal of variance 1/D.
@@ -31,7 +34,10 @@ class TransformerBlockImpl : public torch::nn::Module {
  public:
   TransformerBlockImpl(const TransformerStackOptions& options, const MakeAttention& attention, const Stream& stream);
 
-  // x [B*T,D] -> [B*T,D]; memory is replaced by that after these tokens.
+  // x [B*T,D] -> [B*T,D], mixed by the caller; the block may be one without an Attention.
+  at::Tensor forward(const at::Tensor& x, int64_t B, const Mix& mix);
+
+  // The same by its Attention; memory is replaced by that after these tokens.
   at::Tensor forward(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
   const Attention& attention() const { return *attention_; }
 
@@ -39,7 +45,7 @@ class TransformerBlockImpl : public torch::nn::Module {
   Buffer plan(FramePlan& plan, Buffer x, const at::Tensor& places);
 
  private:
-  at::Tensor attend(const at::Tensor& x, int64_t B, Memory& memory, int64_t seen);
+  at::Tensor attend(const at::Tensor& x, int64_t B, const Mix& mix);
 
   int64_t heads_;
   Norm norm1_, norm2_;

@@ -68,6 +68,13 @@ at::Tensor truncated_normal(at::IntArrayRef shape, double std, Stream& stream) {
   return draw_normal(shape, std, true, stream).to(at::kFloat);
 }
 
+// The Q of a QR decomposition is uniform if the diagonal of R is positive.
+at::Tensor orthogonal(int64_t n, Stream& stream) {
+  if (WithoutValues::now()) return at::zeros({n, n}, at::kFloat);
+  const auto [q, r] = at::linalg_qr(draw_normal({n, n}, 1, false, stream));
+  return (q * r.diagonal().sign()).to(at::kFloat);
+}
+
 at::Tensor variance_scaling(at::IntArrayRef shape, double scale, int64_t fan_in, bool truncated, Stream& stream) {
   return draw_normal(shape, fan_in_std(scale, fan_in), truncated, stream).to(at::kFloat);
 }

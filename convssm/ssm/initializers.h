@@ -33,6 +33,9 @@ at::Tensor variance_scaling(at::IntArrayRef shape, double scale, int64_t fan_in,
 at::Tensor lecun_normal(at::IntArrayRef shape, int64_t fan_in, Stream& stream);  // truncated, variance 1 / fan_in
 at::Tensor he_normal(at::IntArrayRef shape, int64_t fan_in, Stream& stream);     // truncated, variance 2 / fan_in
 
+// A random orthogonal matrix [n,n], uniform among all.
+at::Tensor orthogonal(int64_t n, Stream& stream);
+
 // log delta, uniform in [log dt_min, log dt_max): [states,1] float32.
 at::Tensor init_log_step(int64_t states, double dt_min, double dt_max, Stream& stream);
 

@@ -122,7 +122,7 @@ MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, co
   {
     at::NoGradGuard no_grad;
     const models::LossContext context{.player = model.players().at(0).name};
-    estimate.state = state_bytes(model.loss(data::frames_of(clip, 0, std::min<int64_t>(2, many)), context).state);
+    estimate.state = state_bytes(model.loss(data::frames_of(clip, 0, many), context).state);
   }
   model.zero_grad(true);
   return estimate;

@@ -23,8 +23,8 @@ struct MemoryEstimate {
   uint64_t total(const TrainOptions& options) const;
 };
 
-// Runs the loss of every player forward and backward on the first 4 and 8 frames of a clip (a batch of one; fewer if it
-// is shorter), with the options' recompute and averages. Leaves no gradients, and buffers (running averages, codebooks)
+// Runs the loss of every player forward and backward on the first 4 and 8 frames of a clip (a batch of one; more if a
+// model says so, fewer if it is shorter), with the options' recompute and averages. Leaves no gradients, and buffers (running averages, codebooks)
 // as they were.
 MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, const TrainOptions& options = {});
 

@@ -283,8 +283,8 @@ TEST_F(GenerateProcess, EvaluateAtOtherFrameRates) {
 TEST_F(GenerateProcess, ModelsListsAndCounts) {
   const Outcome list = run("models");
   EXPECT_EQ(list.code, 0);
-  for (const char* part :
-       {"pixel", "convs5", "convlstm", "convgru", "s5", "transformer", "performer", "moving-mnist"}) {
+  for (const char* part : {"pixel", "convs5", "hybrid", "convrnn", "convlstm", "convgru", "s5", "transformer",
+                           "performer", "moving-mnist"}) {
     expect_contains(list.out, part);
   }
   const Outcome counted = run("models " + path("tiny.yaml"));

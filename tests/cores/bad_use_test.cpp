@@ -72,10 +72,10 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("convs5", {{"learned_states", true}}); }, {"did you mean 'learned_state'"});
   expect_error([] { make_core("convs5", {{"discretization", "zho"}}); }, {"zoh", "zho"});
   expect_error([] { make_core("convs5", nlohmann::json::array()); }, {"object"});
-  for (const char* name : {"convs5", "s5", "convlstm", "convgru", "transformer", "performer"}) {
+  for (const char* name : {"convs5", "s5", "hybrid", "convrnn", "convlstm", "convgru", "transformer", "performer"}) {
     nlohmann::json deep = {{"features", 8}, {"layers", int64_t{1} << 31}};
     if (name[0] == 't' || name[0] == 'p') deep["heads"] = 2;
-    if (std::string(name).ends_with("s5")) deep["state_size"] = 8;
+    if (std::string(name).ends_with("s5") || name[0] == 'h') deep["state_size"] = 8;
     expect_error([&] { make_core(name, deep); }, {"layers must be 1 to 1000", "2147483648"});
   }
 }
@@ -100,7 +100,7 @@ TEST(BadUse, States) {
   expect_error([&] { small()->forward(x, wrong); }, {"layers.0.x", "[2,8,4,4]", "[2,8,4,5]"});
   State extra = small()->forward(x).state;
   extra.set("layers.1.x", at::ones({2, 8, 4, 4}));
-  expect_error([&] { small()->forward(x, extra); }, {"[ConvS5]", "one tensor per layer, 1 in all, got 2"});
+  expect_error([&] { small()->forward(x, extra); }, {"[ConvS5]", "the states of all 1 layers, 1 in all, got 2"});
   State other;
   other.set("h", at::ones({1}));
   expect_error([&] { small()->forward(x, other); }, {"[state]", "layers.0.x", "another core"});
@@ -130,6 +130,8 @@ TEST(BadUse, HalfPrecision) {
 TEST(BadUse, GatedCells) {
   expect_error([] { make_core("convlstm", {{"features", 0}}); }, {"[ConvLSTM]", "features", "0"});
   expect_error([] { make_core("convgru", {{"features", 4}, {"kernel", -1}}); }, {"[ConvGRU]", "kernel", "-1"});
+  expect_error([] { make_core("convrnn", {{"features", 0}}); }, {"[ConvRNN]", "features", "0"});
+  expect_error([] { make_core("convrnn", {{"features", 4}, {"kernal", 3}}); }, {"[ConvRNN]", "did you mean 'kernel'"});
   expect_error([] { make_core("convgru", {{"state_size", 4}}); }, {"[ConvGRU]", "state_size"});
   expect_error([] { make_core("convlstm", {{"features", 4}, {"dropout", 1}}); }, {"[ConvLSTM]", "dropout", "1"});
   const auto lstm = make_core("convlstm", {{"features", 8}, {"layers", 2}});
@@ -142,7 +144,7 @@ TEST(BadUse, GatedCells) {
       [&] {
         make_core("convgru", {{"features", 8}, {"layers", 2}})->forward(x, state);
       },
-      {"[ConvGRU]", "2 tensors (1 per layer)", "4"});
+      {"[ConvGRU]", "the states of all 2 layers, 2 in all, got 4"});
   torch::NoGradGuard no_grad;
   lstm->parameters()[0].view({-1})[0].fill_(NAN);
   expect_error([&] { lstm->forward(x); }, {"[ConvLSTM]", "layers.0.cell.kernel", "NaN"});

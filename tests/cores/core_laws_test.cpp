@@ -82,14 +82,34 @@ std::vector<LawCase> token_cases() {
   return all;
 }
 
+std::vector<LawCase> hybrid_cases() {
+  const nlohmann::json small{{"features", 12}, {"state_size", 8}, {"groups", 4},
+                             {"heads", 2},     {"window", 4},     {"mlp", 16}};
+  std::vector<LawCase> all;
+  const auto add = [&](const char* name, const nlohmann::json& more, bool intervals = true) {
+    nlohmann::json options = small;
+    options.update(more);
+    all.push_back({name, "hybrid", options, {12, 4, 6}, intervals, false});
+  };
+  add("hybrid", {{"layers", 4}});
+  add("hybrid_patch", {{"layers", 3}, {"patch", 2}, {"prenorm", true}});
+  add("hybrid_frame", {{"window", 1}});
+  add("hybrid_attention", {{"layers", 2}, {"attention_every", 1}, {"patch", 2}}, false);
+  add("hybrid_lru", {{"layers", 4}, {"attention_every", 3}, {"init", "lru"}, {"learned_state", true}, {"patch", 2}},
+      false);
+  add("hybrid_long_window", {{"window", 20}, {"patch", 2}});
+  return all;
+}
+
 std::vector<LawCase> law_cases() {
   std::vector<LawCase> all = convs5_cases();
   all.push_back({"s5", "s5", {{"features", 8}, {"state_size", 12}, {"layers", 3}, {"blocks", 2}}, {8}});
-  for (const char* name : {"convlstm", "convgru"}) {
+  for (const char* name : {"convrnn", "convlstm", "convgru"}) {
     all.push_back({name, name, {{"features", 5}, {"layers", 2}}, {5, 4, 6}, false});
   }
-  const std::vector<LawCase> tokens = token_cases();
-  all.insert(all.end(), tokens.begin(), tokens.end());
+  for (const std::vector<LawCase>& more : {hybrid_cases(), token_cases()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
   return all;
 }
 
@@ -128,7 +148,7 @@ std::vector<Timing> timings(const Subject& s) {
   if (s.intervals) {
     all.push_back({{}, {}, 0.5});
     all.push_back({randn({L}, 4).abs() + 0.1, {}, 1});
-    all.push_back({randn({L, B}, 5).abs() + 0.1, resets, 2});
+    all.push_back({randn({L, B}, 5).abs() + 0.1, s.resets ? resets : at::Tensor(), 2});
   } else if (s.resets) {
     all.push_back({{}, resets, 1});
   }

@@ -23,7 +23,8 @@ json small(const CoreInfo& info) {
   if (info.many_tokens) options.update({{"heads", 2}, {"mlp", 8}, {"patch", 2}});
   if (info.on_tokens) options["out_features"] = 5;
   if (std::string(info.name).ends_with("s5")) options["state_size"] = 8;
-  if (std::string(info.name) == "convs5") options["groups"] = 4;
+  if (info.name == "convs5") options["groups"] = 4;
+  if (info.name == "hybrid") options.update({{"state_size", 8}, {"heads", 1}, {"window", 3}});
   return options;
 }
 
@@ -51,6 +52,8 @@ TEST(FrameCore, StatesAndPropertiesAreTheCores) {
   ASSERT_EQ(names.size(), 5u);
   EXPECT_EQ(names[0].first, "layers.0.k");
   EXPECT_EQ(core->out_channels(), 256);
+  const json window{{"features", 8}, {"state_size", 8}, {"heads", 1}, {"window", 20}};
+  EXPECT_EQ(make_frame_core("hybrid", window, {3, 4, 6}, 1)->telling_frames(), 40);
 }
 
 // Compression and expansion against libtorch, around a core that is bypassed by comparing what enters and leaves it.
@@ -135,6 +138,8 @@ TEST(ParameterCounts, OfTheRecurrentCores) {
     EXPECT_EQ(count(*make_frame_core("convlstm", {{"features", U}, {"layers", 2}}, {257, 16, 16}, 1)), lstm(U, 2));
     const auto gru = make_frame_core("convgru", {{"features", U}}, {257, 16, 16}, 1);
     EXPECT_EQ(count(*gru), 257 * U + U + 3 * 9 * (U + U) * U + 2 * U);
+    const auto rnn = make_frame_core("convrnn", {{"features", U}}, {257, 16, 16}, 1);
+    EXPECT_EQ(count(*rnn), 257 * U + U + 9 * (U + U) * U + 2 * U);
   }
   EXPECT_EQ(lstm(256, 8), 37'818'880);
   EXPECT_EQ(lstm(128, 8), 9'472'256);

@@ -143,7 +143,7 @@ TEST(CorePlan, ConvS5Wrappers) {
 }
 
 TEST(CorePlan, RecurrentBaselines) {
-  for (const char* name : {"convlstm", "convgru"}) {
+  for (const char* name : {"convrnn", "convlstm", "convgru"}) {
     const json small = {{"features", 12}, {"layers", 2}};
     expect_same(name, small, {2, 5, 7});
     expect_same(name, with(small, {{"prenorm", true}, {"kernel", 5}}), {1, 4, 4});

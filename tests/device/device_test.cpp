@@ -52,6 +52,8 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
   const nlohmann::json coder = {{"depths", {8, 8}}, {"blocks", 1}};
   const std::map<std::string, nlohmann::json> cores = {
       {"convs5", {{"state_size", 8}, {"layers", 2}}},
+      {"hybrid", {{"state_size", 8}, {"heads", 1}, {"window", 3}, {"patch", 2}, {"mlp", 8}}},
+      {"convrnn", {{"layers", 1}}},
       {"convlstm", {{"layers", 1}}},
       {"convgru", {{"layers", 1}}},
       {"s5", {{"state_size", 8}, {"layers", 1}}},

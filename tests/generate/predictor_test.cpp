@@ -69,6 +69,7 @@ TEST(Predictor, RolloutsOf200FramesAreThoseOfTheModel) {
   EXPECT_LT(difference({kConvS5, 3, 10, 14, 0, 2}, 2, 200), 1e-4);  // padded, in colour, without actions
   EXPECT_LT(difference({{{"name", "convlstm"}, {"features", 16}, {"layers", 2}}}, 1, 200), 1e-4);
   EXPECT_LT(difference({{{"name", "convgru"}, {"features", 16}}, 2, 9, 11}, 1, 200), 1e-4);
+  EXPECT_LT(difference({{{"name", "convrnn"}, {"features", 16}}, 2, 9, 11}, 1, 200), 1e-4);
 }
 
 TEST(Predictor, VariantsOfConvS5AreThoseOfTheModel) {

@@ -188,8 +188,9 @@ TEST(CodeEngineMasking, AModelThatHasDivergedGivesNoFrames) {
 
 INSTANTIATE_TEST_SUITE_P(All, CodeEngines,
                          ::testing::Values(EngineCase{"codes", "convs5", false}, EngineCase{"codes", "convlstm", true},
-                                           EngineCase{"codes", "convgru", false}, EngineCase{"teco", "convs5", false},
-                                           EngineCase{"teco", "convs5", true}, EngineCase{"teco", "convlstm", false}),
+                                           EngineCase{"codes", "convgru", false}, EngineCase{"codes", "convrnn", false},
+                                           EngineCase{"teco", "convs5", false}, EngineCase{"teco", "convs5", true},
+                                           EngineCase{"teco", "convlstm", false}),
                          [](const auto& i) {
                            return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param) +
                                   (std::get<2>(i.param) ? "_causal" : "");

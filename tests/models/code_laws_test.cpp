@@ -18,10 +18,11 @@ constexpr int64_t kSeen = 4, kComing = 4, kShades = 6;
 
 nlohmann::json law_core(const std::string& name) {
   nlohmann::json core = {{"name", name}, {"features", 8}, {"layers", 2}};
-  if (name.ends_with("s5")) core["state_size"] = 8;
+  if (name.ends_with("s5") || name == "hybrid") core["state_size"] = 8;
+  if (name == "hybrid") core.update({{"heads", 1}, {"window", 3}, {"mlp", 8}});
   if (name == "transformer" || name == "performer") core["heads"] = 2, core["patch"] = 2;
   if (name == "performer") core["random_features"] = 16;
-  if (!name.starts_with("conv")) core["out_features"] = 6;
+  if (!name.starts_with("conv") && name != "hybrid") core["out_features"] = 6;
   return core;
 }
 
@@ -250,8 +251,8 @@ TEST_P(LawOfCodes, OnlyLikeTheReferenceTheLastContextFrameIsNotSeen) {
 
 INSTANTIATE_TEST_SUITE_P(All, LawOfCodes,
                          ::testing::Combine(::testing::Values("codes", "teco"),
-                                            ::testing::Values("convs5", "convlstm", "convgru", "s5", "transformer",
-                                                              "performer")),
+                                            ::testing::Values("convs5", "hybrid", "convrnn", "convlstm", "convgru",
+                                                              "s5", "transformer", "performer")),
                          [](const auto& i) { return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param); });
 
 TEST(CodeFutures, TopOneTakesTheMostLikelyWhateverTheSeed) {

@@ -85,7 +85,7 @@ TEST(Table1, TrainingIsQuadraticForATransformer) {
 
 TEST(Table1, TrainingIsLinearForConvRnnsAndConvS5) {
   const std::vector<double> lengths{64, 128, 256, 512};
-  for (const char* name : {"convs5", "convlstm", "convgru"}) {
+  for (const char* name : {"convs5", "convrnn", "convlstm", "convgru"}) {
     std::vector<double> counts;
     for (const double L : lengths) counts.push_back(cost_of_training(name, int64_t(L)).flops);
     EXPECT_NEAR(fitted_exponent(lengths, counts), 1, 0.01) << name;
@@ -103,7 +103,7 @@ TEST(Table1, AStepGrowsWithItsPastOnlyForATransformer) {
   }
   EXPECT_NEAR(fitted_exponent(seen, growth), 1, 0.01);
   EXPECT_NEAR(fitted_exponent(seen, states), 1, 0.05);
-  for (const char* name : {"convs5", "convlstm", "convgru"}) {
+  for (const char* name : {"convs5", "convrnn", "convlstm", "convgru"}) {
     const Cost early = cost_of_a_step(name, 1), late = cost_of_a_step(name, 512);
     EXPECT_GT(early.flops, 0);
     EXPECT_EQ(early.flops, late.flops) << name;
@@ -116,6 +116,7 @@ TEST(Table1, AStepGrowsWithItsPastOnlyForATransformer) {
 TEST(Table1, ConvRnnsGoFrameByFrameAndConvS5DoesNot) {
   for (const int64_t L : {8, 64, 256}) {
     EXPECT_GE(cost_of_training("convlstm", L).convolutions, kTableLayers * (L - 1));
+    EXPECT_GE(cost_of_training("convrnn", L).convolutions, kTableLayers * (L - 1));
     EXPECT_GE(cost_of_training("convgru", L).convolutions, kTableLayers * (L - 1));
     EXPECT_EQ(cost_of_training("convs5", L).convolutions, cost_of_training("convs5", 1).convolutions);
   }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "convssm/cores/convlstm.h"
+#include "convssm/cores/convrnn.h"
 #include "convssm/cores/convs5.h"
 #include "tests/paper/naive.h"
 #include "tests/support.h"
@@ -81,6 +82,18 @@ TEST(GradientReach, OfConvLSTMFallsExponentially) {
     const auto norms = gradient_norms(*core);
     EXPECT_GT(norms[1], 0.05) << layers;
     for (int64_t k = 1; k <= kReach; ++k) EXPECT_LT(norms[k], norms[0] * std::pow(0.75, k)) << layers << " " << k;
+  }
+}
+
+// Though its kernel only turns the state: tanh shrinks the gradient wherever the inputs are not small.
+TEST(GradientReach, OfConvRNNFallsExponentially) {
+  for (const int64_t layers : {1, 2, 4}) {
+    ConvRNN core(ConvRNNOptions{{.features = kReachFeatures, .layers = layers, .seed = 1}});
+    const auto norms = gradient_norms(*core);
+    EXPECT_GT(norms[1], 0.05) << layers;
+    for (int64_t k = 1; k <= kReach; ++k) EXPECT_LT(norms[k], norms[0] * std::pow(0.9, k)) << layers << " " << k;
+    RecordProperty(fmt::format("gradient_600_frames_back_{}_layers", layers), fmt::format("{:.1e}", norms[kReach]));
+    RecordProperty(fmt::format("gradient_100_frames_back_{}_layers", layers), fmt::format("{:.1e}", norms[100]));
   }
 }
 

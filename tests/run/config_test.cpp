@@ -76,6 +76,7 @@ nlohmann::json shrunk(nlohmann::json model) {
   const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},       {"mlp", 8},
                                                 {"layers", 1},   {"blocks", 1},     {"out_features", 8}};
   shrink(model["core"], small);
+  if (model["core"]["name"] == "hybrid") model["core"].update({{"attention_every", 1}, {"heads", 1}});
   if (model.contains("maskgit")) shrink(model["maskgit"], small);
   for (const char* coder : {"encoder", "decoder"}) {
     for (auto& depth : model[coder]["depths"]) depth = 4;

@@ -30,7 +30,7 @@ class PaperPage(unittest.TestCase):
         self.assertEqual([name for name in named if not (SOURCE / name).exists()], [])
 
     def test_golden_cases_are_there(self):
-        cases = set(re.findall(r"`((?:convs5|convlstm|convgru|frame)_[\w*]+)`", PAGE))
+        cases = set(re.findall(r"`((?:convs5|convrnn|convlstm|convgru|frame)_[\w*]+)`", PAGE))
         self.assertGreater(len(cases), 5)
         self.assertEqual([case for case in cases if not list((SOURCE / "tests/golden").glob(case + ".npz"))], [])
 

@@ -144,6 +144,24 @@ TEST(MemoryEstimate, IsCloseToWhatAStepTakes) {
   EXPECT_LT(ratio, 1.5);
 }
 
+// Frames of attention with a window take more until it is full, so it is measured on longer clips.
+TEST(MemoryEstimate, KnowsWhenAWindowIsFull) {
+  const std::shared_ptr<models::Model> model = models::make_model(
+      {{"encoder", {{"depths", {4}}}},
+       {"decoder", {{"depths", {4}}}},
+       {"core", {{"name", "hybrid"}, {"features", 16}, {"state_size", 8}, {"window", 24}, {"heads", 2}}}},
+      {1, 8, 8});
+  ASSERT_EQ(model->telling_frames(), 48);
+  TrainOptions o;
+  o.batch = 2, o.frames = 101, o.workers = 0;
+  const MemoryEstimate estimate = estimate_memory(*model, {at::zeros({1, 48, 1, 8, 8})});
+  ops::MemoryMeter meter;
+  add_gradients(*model, {at::zeros({2, 101, 1, 8, 8})}, {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.5);
+}
+
 // Most of it is the decoder, which sees one frame in ten.
 TEST(MemoryEstimate, KnowsThatFewFramesCount) {
   const std::shared_ptr<models::Model> model =

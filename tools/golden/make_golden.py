@@ -17,6 +17,7 @@ import numpy as np
 import oracle
 import oracle_cells
 import oracle_frame
+import oracle_hybrid
 import oracle_tokens
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -117,8 +118,9 @@ def check_layers():
 
 
 def check_splits():
-    """Splitting in time for the cells, Transformer and Performer."""
-    cases = [("convlstm", CELL, (6, 2, 5, 3, 4)), ("convgru", CELL, (6, 2, 5, 3, 4)),
+    """Splitting in time for the cells, the hybrid, Transformer and Performer."""
+    cases = [("convrnn", CELL, (6, 2, 5, 3, 4)), ("hybrid", HYBRID, (6, 2, 8, 2, 3)),
+             ("convlstm", CELL, (6, 2, 5, 3, 4)), ("convgru", CELL, (6, 2, 5, 3, 4)),
              ("transformer", TOKENS, (6, 2, 8)), ("transformer", dict(TOKENS, window=3), (6, 2, 8)),
              ("transformer", dict(TOKENS, tokens=(2, 1), window=2), (6, 2, 8, 2, 1)),
              ("transformer", dict(TOKENS, window=4, recompute=True), (6, 2, 8)),
@@ -154,12 +156,12 @@ def check_counts():
 
 def random_params(core, options, rng, step=(1e-3, 1e-1)):
     """Random everywhere, so that no term hides behind a zero or a one."""
-    if core not in ("convs5", "s5"):
+    if core not in ("convs5", "s5", "hybrid"):
         return random_plain(shapes_of(core, options), rng)
-    o = oracle.full_options(core, options)
+    o = oracle_hybrid.full_options(options)["convs5"] if core == "hybrid" else oracle.full_options(core, options)
     lam = oracle.block_lambda(o["state_size"], o["blocks"])
     params = {}
-    for name, shape in oracle.param_shapes(core, options).items():
+    for name, shape in shapes_of(core, options).items():
         z = rng.standard_normal(shape)
         leaf = name.rsplit(".", 1)[1]
         module = name.rsplit(".", 2)[1]
@@ -203,6 +205,8 @@ def axis_param(leaf, z, lam, rng):
 def shapes_of(core, options):
     if core in ("convs5", "s5"):
         return oracle.param_shapes(core, options)
+    if core == "hybrid":
+        return oracle_hybrid.param_shapes(options)
     if core in oracle_tokens.MEMORY:
         return oracle_tokens.param_shapes(core, options)
     return oracle_cells.param_shapes(core, options)
@@ -236,6 +240,7 @@ CONV = dict(features=8, state_size=8, groups=4)
 SMALL = dict(features=4, state_size=8, blocks=2, groups=2)
 S5 = dict(features=6, state_size=8)
 CELL = dict(features=5, layers=2)
+HYBRID = dict(features=8, state_size=8, groups=4, heads=1, window=3, mlp=12)
 TOKENS = dict(features=8, layers=2, heads=2, mlp=12)
 FAVOR = dict(TOKENS, random_features=12)
 
@@ -319,6 +324,18 @@ CASES = {
                             dict(step=(1e-2, 1.0))),
     "s5_noclip": ("s5", dict(S5, layers=2, clip_eigs=False, skip=False),
                   dict(step=(1e-1, 2.0), edit=zero_eigenvalue)),
+    "convrnn_basic": ("convrnn", dict(CELL), {}),
+    "convrnn_x0_reset": ("convrnn", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
+    "convrnn_prenorm_kernel2": ("convrnn", dict(features=4, kernel=2, prenorm=True), dict(resets="L")),
+    "convrnn_nonorm_noskip": ("convrnn", dict(CELL, use_norm=False, skip=False, kernel=5), {}),
+    "hybrid_basic": ("hybrid", dict(HYBRID), dict(size=(6, 2, 3, 4))),
+    "hybrid_patch_x0": ("hybrid", dict(HYBRID, layers=3, patch=2), dict(size=(5, 2, 4, 6), x0=2)),
+    "hybrid_young_x0": ("hybrid", dict(HYBRID, features=12, heads=2, window=5, prenorm=True), dict(size=(4, 2, 2, 2), x0=1)),
+    "hybrid_every3_dt": ("hybrid", dict(HYBRID, layers=4, attention_every=3, mlp=0),
+                         dict(size=(5, 2, 2, 3), dt="LB", step_rescale=0.5)),
+    "hybrid_attention_alone": ("hybrid", dict(HYBRID, layers=2, attention_every=1), dict(size=(7, 1, 3, 2))),
+    "hybrid_frame": ("hybrid", dict(HYBRID, features=16, heads=2, window=1, activation_block="half_glu"),
+                     dict(size=(4, 2, 3, 3))),
     "convlstm_basic": ("convlstm", dict(CELL), {}),
     "convlstm_x0_reset": ("convlstm", dict(CELL), dict(x0=True, resets="LB", size=(6, 3, 4, 3))),
     "convlstm_prenorm_kernel5": ("convlstm", dict(features=4, kernel=5, prenorm=True), dict(resets="L")),
@@ -380,11 +397,23 @@ def start_memory(core, o, rng, B, space, seen):
     return state
 
 
+def start_window(o, options, rng, B, space, seen):
+    """States of the hybrid after `seen` frames, at most window - 1."""
+    tokens, size = seen * space[0] * space[1] // o["patch"] ** 2, options["features"] // o["heads"]
+    state = {}
+    for i, attention in enumerate(o["attention"]):
+        shapes = {n: (B, o["heads"], tokens, size) for n in "kv"} if attention else {"x": (B, options["state_size"], *space)}
+        state.update({f"layers.{i}.{n}": rng.standard_normal(s).astype(np.float32) for n, s in shapes.items()})
+    return state
+
+
 def start_state(core, options, rng, B, space, seen):
     """name -> random values, float32."""
     o = options
     if core in oracle_tokens.MEMORY:
         return start_memory(core, oracle_tokens.full_options(core, options), rng, B, space, seen)
+    if core == "hybrid":
+        return start_window(oracle_hybrid.full_options(options), options, rng, B, space, seen)
     size = o["state_size"] if core in ("convs5", "s5") else o["features"]
     leaves = oracle_cells.STATES.get(core, ("x",))
     return {f"layers.{i}.{leaf}": (0.5 * rng.standard_normal((B, size, *space))).astype(np.float32)
@@ -397,6 +426,9 @@ def run_core(core, options, params, x, state, scale, dt, resets):
         x0 = None if state is None else list(state.values())
         y, last = oracle.stack(core, options, params, x, x0, scale, dt, resets)
         return y, {f"layers.{i}.x": v for i, v in enumerate(last)}
+    if core == "hybrid":
+        assert resets is None
+        return oracle_hybrid.stack(options, params, x, state, scale, dt)
     if core in oracle_tokens.MEMORY:
         return oracle_tokens.stack(core, options, params, x, state)
     return oracle_cells.stack(core, options, params, x, state, resets)

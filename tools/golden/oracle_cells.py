@@ -1,4 +1,4 @@
-"""ConvLSTM and ConvGRU stacks for the oracle: float64, direct convolutions of [u, h], a plain loop over time.
+"""ConvRNN, ConvLSTM and ConvGRU stacks for the oracle: float64, direct convolutions of [u, h], a plain loop over time.
 
 Frames [L,B,C,H,W]; states are a dict name -> [B,C,H,W]. The wrapper is that of the ConvS5 layer.
 """
@@ -8,7 +8,7 @@ import numpy as np
 from oracle import conv2d, layer_norm, per_step, sigmoid, sub
 
 DEFAULTS = dict(layers=1, kernel=3, use_norm=True, prenorm=False, skip=True)
-STATES = {"convlstm": ("c", "h"), "convgru": ("h",)}
+STATES = {"convrnn": ("h",), "convlstm": ("c", "h"), "convgru": ("h",)}
 
 
 def full_options(core, options):
@@ -23,7 +23,9 @@ def param_shapes(core, options):
     U, k = o["features"], o["kernel"]
     s = {}
     for i in range(o["layers"]):
-        if core == "convlstm":
+        if core == "convrnn":
+            s[f"layers.{i}.cell.A"] = s[f"layers.{i}.cell.B"] = (U, U, k, k)
+        elif core == "convlstm":
             s[f"layers.{i}.cell.kernel"] = (4 * U, 2 * U, k, k)
         else:
             for gate in "zrn":
@@ -31,6 +33,11 @@ def param_shapes(core, options):
         if o["use_norm"]:
             s[f"layers.{i}.norm.weight"] = s[f"layers.{i}.norm.bias"] = (U,)
     return s
+
+
+def rnn(p, u, state):
+    (h,) = state
+    return (np.tanh(conv2d(h, p["A"]) + conv2d(u, p["B"])),)
 
 
 def lstm(p, u, state):
@@ -56,7 +63,7 @@ def stack(core, options, params, x, state=None, resets=None):
     u = np.asarray(x, np.float64)
     L, B = u.shape[:2]
     reset = per_step(np.zeros(L) if resets is None else resets, L, B)
-    cell = {"convlstm": lstm, "convgru": gru}[core]
+    cell = {"convrnn": rnn, "convlstm": lstm, "convgru": gru}[core]
     last = {}
     for i in range(o["layers"]):
         p = sub(params, f"layers.{i}.")

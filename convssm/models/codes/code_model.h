@@ -29,7 +29,9 @@ class CodeModel : public Model, public Forecaster {
  public:
   void check_data(const data::DataFormat& data) const override;
   void check_length(int64_t frames) const override { masking_.check_length(frames); }
-  int64_t telling_frames() const override { return std::max(masking_.telling_frames(), Model::telling_frames()); }
+  int64_t telling_frames() const override {
+    return std::max(masking_.telling_frames(), dynamics_.core().telling_frames());
+  }
   int64_t given_frames() override { return 1; }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return codes_.has_frames() ? this : nullptr; }

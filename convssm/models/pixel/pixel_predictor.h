@@ -35,6 +35,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return dynamics_.obstacle_to_chunks(); }
   void check_data(const data::DataFormat& data) const override;
+  int64_t telling_frames() const override { return dynamics_.core().telling_frames(); }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
   Forecaster* as_forecaster() override { return this; }
   std::string description() const override;

@@ -1,0 +1,18 @@
+// Rotary positions of tokens on a grid of frames, rows and columns: pairs of features of queries and keys turn by angles
+// that grow with the position, so that their products depend on differences of positions alone. Any size of frame and any
+// length of a sequence then look the same, and there is no last position.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace convssm::nn {
+
+// The angles of all tokens, row by row, frame by frame: [frames*rows*columns, size/2], for heads of `size` features, even
+// and at least 6. Pair i belongs to axis i % 3 (frame, row, column); the j-th of the n pairs of an axis turns by
+// 100^(-j/n) per step.
+at::Tensor grid_angles(int64_t frames, int64_t rows, int64_t columns, int64_t size, const at::TensorOptions& options);
+
+// x [...,T,size], angles [T,size/2]: pair i is features i and i + size/2.
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& angles);
+
+}  // namespace convssm::nn
