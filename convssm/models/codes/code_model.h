@@ -29,6 +29,9 @@ class CodeModel : public Model, public Forecaster {
  public:
   void check_data(const data::DataFormat& data) const override;
   void check_length(int64_t frames) const override { masking_.check_length(frames); }
+  std::string obstacle_to_other_sizes() const override {
+    return "it sees them as a fixed number of codes of a tokenizer";
+  }
   int64_t telling_frames() const override { return std::max(masking_.telling_frames(), Model::telling_frames()); }
   int64_t given_frames() override { return 1; }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }
