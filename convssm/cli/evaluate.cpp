@@ -91,6 +91,13 @@ void keep(evaluate::Evaluation& result, const Scored& s, const StopRequest& stop
   log_info("written: {}/metrics.json, samples/evaluate*, report.html", s.out);
 }
 
+// Frames of another height or width, which only data.* of the command line or other files can have brought: the model is
+// run on them if it can.
+void take_size_of(run::LoadedModel& loaded, const data::Dataset& dataset) {
+  const data::FrameFormat found = dataset.format();
+  if (dataset.codes().none() && found.depth() == loaded.trained.depth()) take_size(loaded, found.height, found.width);
+}
+
 // A forecaster with a tokenizer takes frames and codes, whichever it was trained on.
 void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
   if (dataset.codes().none()) {
@@ -104,6 +111,8 @@ void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
 void say_basis(evaluate::Evaluation& result, const Scored& s) {
   result.metrics["protocol"]["checkpoint"] = scored_checkpoint(s.loaded);
   result.metrics["protocol"]["data"] = s.config.data;
+  const std::string other_size = other_size_text(s.loaded);
+  if (!other_size.empty()) result.metrics["protocol"]["frame_size"] = other_size;
 }
 
 void score_tokenizer(const Scored& s) {
@@ -166,12 +175,13 @@ void run_evaluate(const EvaluateCommand& command) {
   if (command.timing && !command.weights.empty()) {
     fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
   }
-  const run::LoadedModel loaded = run::load_model(
+  run::LoadedModel loaded = run::load_model(
       command.model,
       {command.step, model_changes(command.overrides), !command.without_average, ops::parse_device(command.device)});
   const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = run::make_dataset(config);
+  take_size_of(loaded, *dataset);
   check_clips(loaded, *dataset);
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
@@ -212,6 +222,7 @@ void add_evaluate(CLI::App& app) {
       "  convssm evaluate runs/maze evaluate.horizons=null evaluate.context=null \\\n"
       "    evaluate.settings='[{context: 144, frames: 156, actions: true}, {context: 36, frames: 264, actions: "
       "false}]'\n"
+      "  convssm evaluate runs/demo data.image_size=48 data.step=0.05 --out wider   # frames larger than in training\n"
       "  convssm evaluate runs/demo --timing evaluate.samples=64 --out timing\n"
       "  convssm evaluate runs/demo evaluate.metrics=[psnr_f01,lpips_alex]      # see convssm metrics");
   command->callback([options] { run_evaluate(*options); });

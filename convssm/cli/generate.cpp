@@ -15,9 +15,9 @@
 #include "convssm/cli/exit_status.h"
 #include "convssm/cli/generate_start.h"
 #include "convssm/cli/model_changes.h"
+#include "convssm/cli/size_option.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
-#include "convssm/generate/state_file.h"
 #include "convssm/ops/device.h"
 #include "convssm/run/model_file.h"
 
@@ -136,10 +136,14 @@ class Group {
 
 void run_generate(const GenerateCommand& c) {
   check(c);
-  const run::LoadedModel loaded =
+  run::LoadedModel loaded =
       run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average, ops::parse_device(c.device)});
-  const data::FrameFormat& format = loaded.recipe.frames;
   log_info("{} ({})", loaded.model->description(), loaded.path);
+  if (!c.size.empty()) {
+    const auto [height, width] = parse_size(c.size);
+    take_size(loaded, height, width);
+  }
+  const data::FrameFormat& format = loaded.recipe.frames;
   const ForecastStart start = make_start(c, loaded);
   const int64_t batch = c.batch > 0 ? std::min(c.batch, start.rows) : start.rows;
   if (batch < start.rows && !(c.save_state.empty() && c.state.empty())) {
@@ -162,7 +166,7 @@ void run_generate(const GenerateCommand& c) {
   progress.finish();
   if (!c.out.empty() && result.frames > 0) tell_result(c, start, format, result.frames);
   if (!c.save_state.empty() && !result.diverged) {
-    generate::save_state(c.save_state, result.state, {loaded.checksum, loaded.recipe.weights});
+    generate::save_state(c.save_state, result.state, state_owner(loaded));
     log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
   }
   if (result.diverged) {
@@ -190,6 +194,11 @@ void add_generate(CLI::App& app) {
   command->add_option("--key", c->reading.key, "Array of an .npz file; by default data, video or the only one");
   command->add_option("--layout", c->reading.layout,
                       "Letters such as THWC; by default guessed. Results are laid out alike");
+  command
+      ->add_option("--size", c->size,
+                   "Frames of another size than in training, height first, as 48x64: the context must have it, or is "
+                   "brought to it where training had data.size (cores convs5, convlstm, convgru)")
+      ->type_name("HxW");
   command->add_option("--state", c->state, "Saved state to go on from instead of a recording");
   command->add_option(
       "--observe", c->observe,

@@ -24,6 +24,7 @@ struct GenerateCommand {
   int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels
   bool force = false;
   bool without_average = false;  // the weights as trained
+  std::string size = {};         // of the frames, "48x64"; empty: that of training
   int64_t batch = 0;             // clips side by side; 0: all
   std::string precision = "float32", engine = "plan", device = "cpu";
   std::vector<std::string> overrides;  // model.core.window=100

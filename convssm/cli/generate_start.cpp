@@ -11,7 +11,6 @@
 #include "convssm/data/folder.h"
 #include "convssm/generate/actions.h"
 #include "convssm/generate/generate.h"
-#include "convssm/generate/state_file.h"
 
 namespace convssm::cli {
 namespace {
@@ -28,6 +27,9 @@ class StartReader {
     rules_ = {forecaster_.actions(), dropout.is_number() && dropout.get<double>() > 0};
     if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
     reading_.action_reading = trained.action_reading, reading_.view = trained.view;
+    if (reading_.view.changes_size()) {
+      reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;
+    }
   }
 
   ForecastStart read() {
@@ -90,7 +92,7 @@ class StartReader {
   }
 
   void read_state() {
-    start_.state = generate::load_state(c_.state, {loaded_.checksum, loaded_.recipe.weights});
+    start_.state = generate::load_state(c_.state, state_owner(loaded_));
     start_.clips = start_.rows = forecaster_.clips_in(start_.state);
     if (!reading_.layout.empty()) start_.layout = reading_.layout.substr(reading_.layout[0] == 'N' ? 1 : 0);
     if (c_.observe.empty()) return;
@@ -123,6 +125,11 @@ class StartReader {
 };
 
 }  // namespace
+
+generate::StateOwner state_owner(const run::LoadedModel& loaded) {
+  const data::FrameFormat& frames = loaded.recipe.frames;
+  return {loaded.checksum, loaded.recipe.weights, fmt::format("{}x{}", frames.height, frames.width)};
+}
 
 ForecastStart make_start(const GenerateCommand& command, const run::LoadedModel& loaded) {
   return StartReader(command, loaded).read();

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "convssm/cli/generate.h"
+#include "convssm/generate/state_file.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/run/model_file.h"
 
@@ -20,6 +21,8 @@ struct ForecastStart {
   int64_t frames = 0;           // to generate
   std::string layout = "THWC";  // of results that are arrays: that of the recording, if there is one
 };
+
+generate::StateOwner state_owner(const run::LoadedModel& loaded);
 
 ForecastStart make_start(const GenerateCommand& command, const run::LoadedModel& loaded);
 

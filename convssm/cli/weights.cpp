@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <utility>
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/cli/size_option.h"
 #include "convssm/metrics/weights.h"
 #include "convssm/metrics/weights_import.h"
 #include "convssm/run/import_vqgan.h"
@@ -32,19 +32,6 @@ void list(const std::string& folder) {
       for (const std::string& step : info.steps) fmt::print("  {:<14}   {}\n", "", step);
     }
   }
-}
-
-// "64" or "64x48", height first.
-std::pair<int64_t, int64_t> parse_size(const std::string& text) {
-  const size_t cut = text.find('x');
-  const auto side = [&](const std::string& digits) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error == std::errc() && end == digits.data() + digits.size() && value > 0) return value;
-    fail(ErrorKind::usage, "--size must be the height and width of the frames, as 64x64, got '{}'", text);
-  };
-  if (cut == std::string::npos) return {side(text), side(text)};
-  return {side(text.substr(0, cut)), side(text.substr(cut + 1))};
 }
 
 void import_tokenizer(const WeightsOptions& o) {

@@ -52,6 +52,7 @@ class OnFrames : public WithCore {
     dense_ = register_module("input", nn::Dense(input.channels, features_, stream.split("input")));
   }
   int64_t out_channels() const override { return features_; }
+  std::string obstacle_to_other_sizes() const override { return ""; }
 
   CoreOutput forward(const at::Tensor& x, const State& state, const Timing& timing) override {
     ops::require_dims("frame_core", "x", x, 5, "[L,B,C,H,W]");
@@ -85,9 +86,9 @@ struct Patches {
 // Parameters: `z_proj` [D,C_in,p,q], `z_unproj` [D,C_out,p,q] and those of the core.
 class OnTokens : public WithCore {
  public:
-  OnTokens(const FrameShape& input, const Patches& patches, int64_t features, int64_t out, std::shared_ptr<Core> core,
-           const Stream& stream)
-      : WithCore(input, std::move(core)), patches_(patches), out_(out) {
+  OnTokens(const FrameShape& input, const Patches& patches, int64_t features, int64_t out, const CoreInfo& info,
+           const json& options, const Stream& stream)
+      : WithCore(input, info.make(options)), name_(info.name), patches_(patches), out_(out) {
     const int64_t area = patches.height * patches.width, p = patches.height, q = patches.width;
     Stream proj = stream.split("z_proj"), unproj = stream.split("z_unproj");
     z_proj_ =
@@ -95,6 +96,15 @@ class OnTokens : public WithCore {
     z_unproj_ = register_parameter("z_unproj", ssm::lecun_normal({features, out, p, q}, features * area, unproj));
   }
   int64_t out_channels() const override { return out_; }
+
+  // A patch is as large as its kernels, by default as the frame; a core of several tokens has a first frame of as many.
+  std::string obstacle_to_other_sizes() const override {
+    return fmt::format(
+        "the core {} sees {}x{} features as {} token{}, and 'patch' ties its weights to that size; the cores on frames "
+        "(convs5, convlstm, convgru) take any",
+        name_, input_.height, input_.width, patches_.rows * patches_.columns,
+        patches_.rows * patches_.columns == 1 ? "" : "s");
+  }
 
   CoreOutput forward(const at::Tensor& x, const State& state, const Timing& timing) override {
     ops::require_dims("frame_core", "x", x, 5, "[L,B,C,H,W]");
@@ -126,6 +136,7 @@ class OnTokens : public WithCore {
     return rows.permute({0, 1, 4, 2, 5, 3}).reshape({L, B, h * p, w * q, out_}).permute({0, 1, 4, 2, 3});
   }
 
+  std::string name_;  // of the core
   Patches patches_;
   int64_t out_;
   at::Tensor z_proj_, z_unproj_;
@@ -171,7 +182,7 @@ std::shared_ptr<FrameCore> around_tokens(const CoreInfo& info, json options, con
           "{} takes one token per frame, got patches of {}x{} in frames of {}x{}; leave 'patch' out", info.name, p, q,
           input.height, input.width);
   const int64_t features = features_of(options);
-  return std::make_shared<OnTokens>(input, patches, features, out, info.make(options), stream);
+  return std::make_shared<OnTokens>(input, patches, features, out, info, options, stream);
 }
 
 }  // namespace

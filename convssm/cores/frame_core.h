@@ -23,6 +23,9 @@ class FrameCore : public Core {
   virtual int64_t in_channels() const = 0;
   virtual int64_t out_channels() const = 0;
 
+  // "" if the same parameters run frames of any height and width; otherwise why not.
+  virtual std::string obstacle_to_other_sizes() const = 0;
+
   // A plan on x [..,C] followed by channels that are the same for all pixels: row `choice` of `rows` [R,A], with
   // C + A = in_channels(). Undefined rows: x has them all.
   virtual nn::Buffer plan_with_rows(nn::FramePlan& plan, const nn::Buffer& x, const at::Tensor& rows,

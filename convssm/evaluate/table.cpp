@@ -68,6 +68,10 @@ std::string setting_title(const nlohmann::json& setting, int64_t samples) {
   return found == samples ? text : text + fmt::format(", {} samples so far", found);
 }
 
+std::string size_text(const nlohmann::json& protocol) {
+  return protocol.contains("frame_size") ? fmt::format("frames: {}\n", protocol["frame_size"].get<std::string>()) : "";
+}
+
 std::string real_text(const nlohmann::json& protocol) {
   const std::string real = protocol.value("real", "originals");
   if (real == "reconstructions")
@@ -108,9 +112,9 @@ std::string table_text(const nlohmann::json& metrics) {
   std::string text = samples_text(protocol);
   if (!several) text += fmt::format(", {} frames of context", protocol["context"].get<int64_t>());
   if (how.futures > 1) text += fmt::format(", {} futures of each", how.futures);
-  text += fmt::format("; mean{}; + more is better, - less is\n{}{}",
+  text += fmt::format("; mean{}; + more is better, - less is\n{}{}{}",
                       how.spread ? fmt::format(" ± spread between chunks of {}", chunk) : "", basis_text(protocol),
-                      real_text(protocol));
+                      size_text(protocol), real_text(protocol));
   if (!several) {
     for (const auto& horizon : metrics["horizons"]) text += horizon_text(horizon, how);
     return text;

@@ -9,14 +9,15 @@ namespace convssm::generate {
 
 // Whose state it is: a state means nothing to another model.
 struct StateOwner {
-  std::string checksum;  // of the model's file
-  std::string weights;   // of those in it: "trained" or "average"
+  std::string checksum;     // of the model's file
+  std::string weights;      // of those in it: "trained" or "average"
+  std::string frames = {};  // the size that it runs at, "48x64"; "": nobody asks
 };
 
 void save_state(const std::string& path, const models::State& state, const StateOwner& owner);
 
 // Error(data) if the file is not a state, or one of another model. A file that does not have its checksum is
-// refused. Files of version 0.1 do not say which weights, and have no checksum.
+// refused. Files of version 0.1 do not say which weights and frames, and have no checksum.
 models::State load_state(const std::string& path, const StateOwner& owner);
 
 }  // namespace convssm::generate

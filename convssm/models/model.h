@@ -63,6 +63,9 @@ class Model : public torch::nn::Module {
   // bounded memory, each chunk twice.
   virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
 
+  // "" if frames of other sizes than those that it was made for can be run with the same parameters; otherwise why not.
+  virtual std::string obstacle_to_other_sizes() const { return "what it has learned belongs to frames of one size"; }
+
   // Error(usage) if clips like these cannot be trained on; says which option would have to change.
   virtual void check_data(const data::DataFormat& data) const;
 

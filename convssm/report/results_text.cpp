@@ -37,7 +37,8 @@ const nlohmann::json& protocol_of(const Record& record) {
   return found != record.metrics.end() && found->is_object() ? *found : none;
 }
 
-constexpr const char* kProtocolKeys[] = {"samples", "context", "horizons", "settings", "real", "pixels", "split"};
+constexpr const char* kProtocolKeys[] = {"samples", "context", "horizons", "settings",
+                                         "real",    "pixels",  "split",    "frame_size"};
 
 nlohmann::json protocol_value(const Record& record, const std::string& key) {
   const nlohmann::json otherwise = key == "real" ? nlohmann::json("originals") : nlohmann::json();  // in older files

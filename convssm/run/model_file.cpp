@@ -156,6 +156,7 @@ LoadedModel load_model(const std::string& path, const LoadOptions& options) {
   const io::SafetensorsFile file(loaded.path);
   loaded.checksum = verified_checksum(file, loaded.path);
   loaded.recipe = read_recipe(file, loaded.path);
+  loaded.trained = loaded.recipe.frames;
   if (options.step >= 0 && loaded.recipe.step != options.step) {
     fail(ErrorKind::data, "{} holds the model of step {}, that of step {} is asked for", loaded.path,
          loaded.recipe.step, options.step);

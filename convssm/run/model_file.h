@@ -43,8 +43,9 @@ struct LoadOptions {
 struct LoadedModel {
   std::shared_ptr<models::Model> model;  // in eval mode
   ModelRecipe recipe;
-  std::string path;      // of the file that was read
-  std::string checksum;  // of that file
+  data::FrameFormat trained;  // the frames of its training; those of the recipe are what it takes (frame_size.h)
+  std::string path;           // of the file that was read
+  std::string checksum;       // of that file
 };
 
 // `path` is a model file, a checkpoint, a run folder, whose newest good checkpoint (or that of `step`) is taken, or an

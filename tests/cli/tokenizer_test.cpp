@@ -35,6 +35,10 @@ TEST(TokenizerProgram, TrainsAndIsScored) {
   EXPECT_TRUE(metrics["horizons"][0]["rows"][0].contains("psnr_f01"));
   EXPECT_TRUE(std::filesystem::exists(run_folder + "/samples/evaluate-strip-1.png"));
   expect_contains(read_all(run_folder + "/report.html"), "reconstruction");
+  const Outcome larger = run("evaluate " + run_folder + " data.image_size=18");
+  EXPECT_EQ(larger.code, 2) << larger.err;
+  expect_contains(larger.err, "expected frames of 12 x 12, which this model was trained on, got 18 x 18");
+  expect_contains(larger.err, "fixed number of codes");
   const std::string encode = "data encode " + run_folder + " --frames 4 --out " + scratch.path("codes");
   const Outcome encoded = run(encode + " --clips 3 --test-clips 2");
   ASSERT_EQ(encoded.code, 0) << encoded.err;
@@ -93,6 +97,9 @@ TEST(TokenizerProgram, AModelOfCodesTrainsOnIt) {
   EXPECT_EQ(future("--seed 1"), future("--seed 1"));
   EXPECT_NE(future("--seed 1"), future("--seed 2"));
   EXPECT_EQ(future("--seed 1 model.top_k=1"), future("--seed 2 model.top_k=1"));
+  const Outcome larger = run("generate " + codes + " --size 18 --context " + clip + " --frames 3 --out larger.npy");
+  EXPECT_EQ(larger.code, 2) << larger.err;
+  expect_contains(larger.err, "got 18 x 18: it sees them as a fixed number of codes of a tokenizer");
   const Outcome counted = run("models " + codes + "/config.yaml");
   EXPECT_EQ(counted.code, 0) << counted.err;
   expect_contains(counted.out, "convs5");

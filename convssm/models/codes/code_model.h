@@ -29,6 +29,9 @@ class CodeModel : public Model, public Forecaster {
  public:
   void check_data(const data::DataFormat& data) const override;
   void check_length(int64_t frames) const override { masking_.check_length(frames); }
+  std::string obstacle_to_other_sizes() const override {
+    return "it sees them as a fixed number of codes of a tokenizer";
+  }
   int64_t telling_frames() const override {
     return std::max(masking_.telling_frames(), dynamics_.core().telling_frames());
   }

@@ -34,6 +34,7 @@ class PixelPredictorImpl : public Model, public Forecaster {
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return dynamics_.obstacle_to_chunks(); }
+  std::string obstacle_to_other_sizes() const override { return dynamics_.core().obstacle_to_other_sizes(); }
   void check_data(const data::DataFormat& data) const override;
   int64_t telling_frames() const override { return dynamics_.core().telling_frames(); }
   double pair_bytes() const override { return dynamics_.core().pair_bytes(); }

@@ -41,6 +41,7 @@ class VqGan : public Model {
   std::vector<Player> players() const override;
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override { return "its frames are one batch, of which the codes are counted"; }
+  std::string obstacle_to_other_sizes() const override { return "a tokenizer makes a fixed number of codes of them"; }
   Tokenizer* as_tokenizer() override { return autoencoder_.get(); }
   TokenizerPart tokenizer_part() override { return {autoencoder_, autoencoder_.get()}; }  // without its discriminator
   std::string description() const override;
