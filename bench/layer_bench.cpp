@@ -33,7 +33,7 @@ struct BareConvolution {
 };
 
 // A layer of this width, there and back; inputs as a layer inside a network meets them, channels together in memory.
-std::function<void()> layer_run(int64_t width, cores::Dynamics dynamics) {
+std::function<void()> layer_run(int64_t width, cores::InputDynamics dynamics) {
   cores::ConvS5 layer(cores::ConvS5Options{.features = width, .state_size = width, .dynamics = dynamics});
   const auto x = frames(width).view({kFrames, 1, width, kSize, kSize}).requires_grad_(true);
   const auto g = frames(width).view({kFrames, 1, width, kSize, kSize});
@@ -43,8 +43,9 @@ std::function<void()> layer_run(int64_t width, cores::Dynamics dynamics) {
 }
 
 void bench_dynamics(int64_t width, int rounds, const Report& report) {
-  const auto fixed = layer_run(width, cores::Dynamics::fixed);
-  for (const auto dynamics : {cores::Dynamics::selective, cores::Dynamics::gated, cores::Dynamics::liquid}) {
+  const auto fixed = layer_run(width, cores::InputDynamics::fixed);
+  for (const auto dynamics :
+       {cores::InputDynamics::selective, cores::InputDynamics::gated, cores::InputDynamics::liquid}) {
     report(compare(fmt::format("layer.convs5.{}.{}", width, cores::name(dynamics)), "the layer of fixed dynamics",
                    rounds, layer_run(width, dynamics), fixed));
   }
@@ -54,7 +55,7 @@ void bench_width(int64_t width, int rounds, const Report& report) {
   at::manual_seed(1);
   const std::vector<BareConvolution> convolutions{
       {width, width, false}, {width, width, false}, {width, width, true}, {width, width, true}};
-  const auto run_layer = layer_run(width, cores::Dynamics::fixed);
+  const auto run_layer = layer_run(width, cores::InputDynamics::fixed);
   report(compare(fmt::format("layer.convs5.{}", width), "its convolutions alone; goal 0.75", rounds, run_layer, [&] {
     for (const auto& convolution : convolutions) convolution.run();
   }));

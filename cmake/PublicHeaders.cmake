@@ -4,14 +4,14 @@ set(core_headers
     base/bounds.h base/error.h base/log.h base/nearest.h base/option_reader.h base/progress.h
     base/random.h base/registry.h base/stop_request.h base/threads.h
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
-    ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/lstm_gates.h ops/memory_meter.h
+    ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/liquid.h ops/lstm_gates.h ops/memory_meter.h
     ops/norm.h ops/packed_conv.h ops/pixel_steps.h ops/pixel_steps_kernels.h ops/resize.h ops/runtime.h ops/scan.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h ssm/ring_states.h
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
     nn/patch_discriminator.h nn/quantizer.h nn/quantizer_kinds.h nn/recompute.h nn/res_block.h nn/transformer_stack.h
     nn/vq_blocks.h nn/vq_coder.h nn/watched_plan.h
-    cores/conv_rnn.h cores/convgru.h cores/convlstm.h cores/convrnn.h cores/convs5.h cores/convs5_options.h cores/convs5_ssm.h cores/core.h cores/frame_core.h cores/hybrid.h
+    cores/conv_cells.h cores/convgru.h cores/convlstm.h cores/convrnn.h cores/convs5.h cores/convs5_options.h cores/convs5_ssm.h cores/core.h cores/frame_core.h cores/hybrid.h
     cores/layer_stack.h cores/layer_wrapper.h cores/performer.h cores/registry.h cores/s5.h
     cores/state.h cores/state_dynamics.h cores/token_core.h cores/transformer.h)
 
@@ -37,6 +37,6 @@ set(convssm_headers
     train/options.h train/trainer.h train/validation.h
     evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/setting.h
     evaluate/timing_study.h evaluate/truth.h
-    run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/model_file.h run/recorder.h run/run_folder.h
+    run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/frame_size.h run/model_file.h run/recorder.h run/run_folder.h
     run/tokenizer_section.h run/training_run.h
     report/report.h)

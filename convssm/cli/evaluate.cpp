@@ -185,6 +185,12 @@ void run_evaluate(const EvaluateCommand& command) {
   check_clips(loaded, *dataset);
   const bool is_run = fs::is_directory(command.model + "/checkpoints");
   const std::string out = !command.out.empty() ? command.out : is_run ? command.model : ".";
+  if (command.out.empty() && is_run && !other_size_text(loaded).empty()) {
+    fail(ErrorKind::usage,
+         "[evaluate] the frames are {}; scores of another size would replace those of the run: name a folder for them "
+         "with --out",
+         other_size_text(loaded));
+  }
   if (command.timing) return run_timing(loaded, config, dataset, out);
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
   const Scored scored{loaded, config, *dataset, options, metrics::WeightFolder(command.weights), out};

@@ -197,7 +197,7 @@ void add_generate(CLI::App& app) {
   command
       ->add_option("--size", c->size,
                    "Frames of another size than in training, height first, as 48x64: the context must have it, or is "
-                   "brought to it where training had data.size (cores convs5, convlstm, convgru)")
+                   "brought to it where training had data.size (pixel models of cores on frames, such as convs5)")
       ->type_name("HxW");
   command->add_option("--state", c->state, "Saved state to go on from instead of a recording");
   command->add_option(

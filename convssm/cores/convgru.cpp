@@ -10,7 +10,7 @@
 
 namespace convssm::cores {
 
-ConvGRUCellImpl::ConvGRUCellImpl(const ConvRnnOptions& options, const Stream& stream) : features_(options.features) {
+ConvGRUCellImpl::ConvGRUCellImpl(const ConvCellOptions& options, const Stream& stream) : features_(options.features) {
   const auto draw = [&](const char* name) {
     const int64_t U = features_, k = options.kernel;
     Stream own = stream.split(name);
@@ -56,7 +56,7 @@ nn::Buffer ConvGRUCellImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const
 }
 
 ConvGRUImpl::ConvGRUImpl(const ConvGRUOptions& options)
-    : ConvRnnImpl("ConvGRU", options, {"h"}, [](const ConvRnnOptions& o, const Stream& stream) {
+    : ConvCellStackImpl("ConvGRU", options, {"h"}, [](const ConvCellOptions& o, const Stream& stream) {
         return std::shared_ptr<ConvCell>(std::make_shared<ConvGRUCellImpl>(o, stream));
       }) {}
 

@@ -5,18 +5,18 @@
 
 #include <torch/nn/pimpl.h>
 
-#include "convssm/cores/conv_rnn.h"
+#include "convssm/cores/conv_cells.h"
 
 namespace convssm::cores {
 
-struct ConvGRUOptions : ConvRnnOptions {
-  static ConvGRUOptions from_json(const nlohmann::json& json) { return {ConvRnnOptions::from_json("ConvGRU", json)}; }
+struct ConvGRUOptions : ConvCellOptions {
+  static ConvGRUOptions from_json(const nlohmann::json& json) { return {ConvCellOptions::from_json("ConvGRU", json)}; }
 };
 
 // Parameters `kernel_z`, `kernel_r`, `kernel_n`, each [P, U+P, k, k] with inputs u, h.
 class ConvGRUCellImpl : public ConvCell {
  public:
-  ConvGRUCellImpl(const ConvRnnOptions& options, const Stream& stream);
+  ConvGRUCellImpl(const ConvCellOptions& options, const Stream& stream);
   std::pair<at::Tensor, States> forward(const at::Tensor& u, int64_t L, States states,
                                         const at::Tensor& resets) override;
   nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) override;
@@ -26,7 +26,7 @@ class ConvGRUCellImpl : public ConvCell {
   at::Tensor kernel_z_, kernel_r_, kernel_n_;
 };
 
-class ConvGRUImpl : public ConvRnnImpl {
+class ConvGRUImpl : public ConvCellStackImpl {
  public:
   explicit ConvGRUImpl(const ConvGRUOptions& options);
 };

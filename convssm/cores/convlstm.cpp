@@ -11,7 +11,7 @@
 
 namespace convssm::cores {
 
-ConvLSTMCellImpl::ConvLSTMCellImpl(const ConvRnnOptions& options, const Stream& stream) : features_(options.features) {
+ConvLSTMCellImpl::ConvLSTMCellImpl(const ConvCellOptions& options, const Stream& stream) : features_(options.features) {
   const int64_t U = features_, k = options.kernel;
   Stream own = stream.split("kernel");
   kernel_ = register_parameter("kernel", ssm::he_normal({4 * U, 2 * U, k, k}, 2 * U * k * k, own));
@@ -41,7 +41,7 @@ nn::Buffer ConvLSTMCellImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, cons
 }
 
 ConvLSTMImpl::ConvLSTMImpl(const ConvLSTMOptions& options)
-    : ConvRnnImpl("ConvLSTM", options, {"c", "h"}, [](const ConvRnnOptions& o, const Stream& stream) {
+    : ConvCellStackImpl("ConvLSTM", options, {"c", "h"}, [](const ConvCellOptions& o, const Stream& stream) {
         return std::shared_ptr<ConvCell>(std::make_shared<ConvLSTMCellImpl>(o, stream));
       }) {}
 

@@ -5,18 +5,20 @@
 
 #include <torch/nn/pimpl.h>
 
-#include "convssm/cores/conv_rnn.h"
+#include "convssm/cores/conv_cells.h"
 
 namespace convssm::cores {
 
-struct ConvLSTMOptions : ConvRnnOptions {
-  static ConvLSTMOptions from_json(const nlohmann::json& json) { return {ConvRnnOptions::from_json("ConvLSTM", json)}; }
+struct ConvLSTMOptions : ConvCellOptions {
+  static ConvLSTMOptions from_json(const nlohmann::json& json) {
+    return {ConvCellOptions::from_json("ConvLSTM", json)};
+  }
 };
 
 // Parameter `kernel` [4P, U+P, k, k]: outputs i, f, o, g; inputs u, h.
 class ConvLSTMCellImpl : public ConvCell {
  public:
-  ConvLSTMCellImpl(const ConvRnnOptions& options, const Stream& stream);
+  ConvLSTMCellImpl(const ConvCellOptions& options, const Stream& stream);
   std::pair<at::Tensor, States> forward(const at::Tensor& u, int64_t L, States states,
                                         const at::Tensor& resets) override;
   nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) override;
@@ -26,7 +28,7 @@ class ConvLSTMCellImpl : public ConvCell {
   at::Tensor kernel_;
 };
 
-class ConvLSTMImpl : public ConvRnnImpl {
+class ConvLSTMImpl : public ConvCellStackImpl {
  public:
   explicit ConvLSTMImpl(const ConvLSTMOptions& options);
 };

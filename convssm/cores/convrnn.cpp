@@ -10,7 +10,7 @@
 
 namespace convssm::cores {
 
-ConvRNNCellImpl::ConvRNNCellImpl(const ConvRnnOptions& options, const Stream& stream) {
+ConvRNNCellImpl::ConvRNNCellImpl(const ConvCellOptions& options, const Stream& stream) {
   const int64_t U = options.features, k = options.kernel, middle = (k - 1) / 2;
   Stream a = stream.split("A"), b = stream.split("B");
   const at::Tensor kernel = at::zeros({U, U, k, k});
@@ -39,7 +39,7 @@ nn::Buffer ConvRNNCellImpl::plan(nn::FramePlan& plan, const nn::Buffer& u, const
 }
 
 ConvRNNImpl::ConvRNNImpl(const ConvRNNOptions& options)
-    : ConvRnnImpl("ConvRNN", options, {"h"}, [](const ConvRnnOptions& o, const Stream& stream) {
+    : ConvCellStackImpl("ConvRNN", options, {"h"}, [](const ConvCellOptions& o, const Stream& stream) {
         return std::shared_ptr<ConvCell>(std::make_shared<ConvRNNCellImpl>(o, stream));
       }) {}
 

@@ -5,19 +5,19 @@
 
 #include <torch/nn/pimpl.h>
 
-#include "convssm/cores/conv_rnn.h"
+#include "convssm/cores/conv_cells.h"
 
 namespace convssm::cores {
 
-struct ConvRNNOptions : ConvRnnOptions {
-  static ConvRNNOptions from_json(const nlohmann::json& json) { return {ConvRnnOptions::from_json("ConvRNN", json)}; }
+struct ConvRNNOptions : ConvCellOptions {
+  static ConvRNNOptions from_json(const nlohmann::json& json) { return {ConvCellOptions::from_json("ConvRNN", json)}; }
 };
 
 // Parameters `A` [P,P,k,k] and `B` [P,U,k,k]. A begins as a random orthogonal matrix in the middle of its kernel and zero
 // around it: it keeps the norm of states and gradients, which only tanh then shrinks.
 class ConvRNNCellImpl : public ConvCell {
  public:
-  ConvRNNCellImpl(const ConvRnnOptions& options, const Stream& stream);
+  ConvRNNCellImpl(const ConvCellOptions& options, const Stream& stream);
   std::pair<at::Tensor, States> forward(const at::Tensor& u, int64_t L, States states,
                                         const at::Tensor& resets) override;
   nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& u, const std::vector<nn::Buffer>& states) override;
@@ -26,7 +26,7 @@ class ConvRNNCellImpl : public ConvCell {
   at::Tensor a_, b_;
 };
 
-class ConvRNNImpl : public ConvRnnImpl {
+class ConvRNNImpl : public ConvCellStackImpl {
  public:
   explicit ConvRNNImpl(const ConvRNNOptions& options);
 };

@@ -107,7 +107,7 @@ nn::Buffer ConvS5Impl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
     const int64_t source = skip_source(options_.skip_connections, i);
     if (source >= 0) u = plan.add(u, inputs[source]);
     inputs.push_back(u);
-    u = layers_[i]->plan(plan, u, fmt::format("layers.{}.x", i));
+    u = layers_[i]->plan(plan, u, state_key(i, "x"));
   }
   return u;
 }

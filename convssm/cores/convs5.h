@@ -1,10 +1,10 @@
 // ConvS5: a stack of convolutional state space layers with a diagonal complex state per pixel (the paper's
 // section 3.4).
 //   x_k = lambda_bar x_{k-1} + B_bar * u_k,   y_k = 2 Re(C * x_k),   out_k = norm(u_k + block(y_k))
-// B and C are single real convolutions, the recurrence is ops::scan. Beyond the paper, lambda_bar and the inputs may depend on
-// u_k (state_dynamics.h), and block(y_k) may be multiplied by a gate, W_o(block(y_k) act(G * u_k)), both being the paper's layer
-// at their initial values. State: `layers.<i>.x`, [B,2P,H,W], Re half first; it
-// begins at zero or, with learned_state, at a parameter, and so it does after a reset.
+// B and C are single real convolutions, the recurrence is ops::scan. Beyond the paper, lambda_bar and the inputs may
+// depend on u_k (state_dynamics.h), and block(y_k) may be multiplied by a gate, W_o(block(y_k) act(G * u_k)), both being
+// the paper's layer at their initial values. State: `layers.<i>.x`, [B,2P,H,W], Re half first; it begins at zero or,
+// with learned_state, at a parameter, and so it does after a reset.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -19,8 +19,8 @@
 
 namespace convssm::cores {
 
-// One layer: state space, activation block, gate, norm, residual. The gate's parameters are `gate` (a convolution with the kernel
-// of D, zero but for a bias where act is one) and `out` (a dense layer, the identity).
+// One layer: state space, activation block, gate, norm, residual. The gate's parameters are `gate` (a convolution with
+// the kernel of D, zero but for a bias where act is one) and `out` (a dense layer, the identity).
 class ConvS5LayerImpl : public torch::nn::Module {
  public:
   ConvS5LayerImpl(const ConvS5Options& options, const Stream& stream);

@@ -14,17 +14,17 @@ namespace {
 
 using ops::require;
 
-// Those that change the time step need one, and eigenvalues with negative real parts, so that no input makes a state grow.
+// Those that change the time step need one; all need states that do not grow without them.
 void check_dynamics(const ConvS5Options& o) {
-  if (o.dynamics != Dynamics::selective && o.dynamics != Dynamics::gated) return;
+  if (o.dynamics == InputDynamics::fixed) return;
   const char* dynamics = name(o.dynamics);
-  const bool lru = o.init == StateInit::lru;
-  require("ConvS5", !lru || o.dynamics == Dynamics::gated,
+  const bool lru = o.init == StateInit::lru, liquid = o.dynamics == InputDynamics::liquid;
+  const bool zoh = o.discretization == ssm::Discretization::zoh, euler = o.discretization == ssm::Discretization::euler;
+  require("ConvS5", !lru || o.dynamics != InputDynamics::selective,
           "dynamics {} needs a time step, and init lru has none; use dynamics gated, or init hippo", dynamics);
-  require("ConvS5", lru || o.discretization == ssm::Discretization::zoh,
-          "dynamics {} is for discretization zoh, got {}", dynamics, ssm::name(o.discretization));
-  require("ConvS5", lru || o.clip_eigs, "dynamics {} needs clip_eigs true: other states could grow with the input",
-          dynamics);
+  require("ConvS5", lru || zoh || (liquid && !euler), "dynamics {} is for discretization {}, got {}", dynamics,
+          liquid ? "zoh or bilinear" : "zoh", ssm::name(o.discretization));
+  require("ConvS5", lru || o.clip_eigs, "dynamics {} needs clip_eigs true: other states could grow", dynamics);
 }
 
 std::optional<ops::Activation> parse_output_gate(const std::string& text) {

@@ -33,7 +33,7 @@ struct ConvS5Options {
   double r_min = 0.9, r_max = 0.999;     // of lru: the ring of the initial eigenvalues
   double max_phase = 6.283185307179586;  // of lru: their angles are uniform in (0, max_phase]
   bool learned_state = false;            // the state before the first frame is a parameter, the same in every pixel
-  Dynamics dynamics = Dynamics::fixed;   // how the recurrence depends on the input
+  InputDynamics dynamics = InputDynamics::fixed;  // how the recurrence depends on the input
   nn::BlockKind activation_block = nn::BlockKind::resnet;
   ops::Activation activation = ops::Activation::gelu;
   int64_t groups = 32;  // of the group norms in the activation block

@@ -15,10 +15,14 @@
 namespace convssm::cores {
 namespace {
 
+at::Tensor as_complex_state(const at::Tensor& x0) {
+  const int64_t P = x0.size(0) / 2;
+  return at::complex(x0.narrow(0, 0, P), x0.narrow(0, P, P));
+}
+
 // fresh x0 for the split states of all frames: fresh complex [L,P] or [L,B,P], x0 [2P] -> [L,B or 1,2P,1,1].
 at::Tensor restarted(const at::Tensor& fresh, const at::Tensor& x0) {
-  const int64_t P = x0.size(0) / 2;
-  const at::Tensor x = fresh * at::complex(x0.narrow(0, 0, P), x0.narrow(0, P, P));
+  const at::Tensor x = fresh * as_complex_state(x0);
   const at::Tensor halves = at::cat({at::real(x), at::imag(x)}, -1);
   return (halves.dim() == 2 ? halves.unsqueeze(1) : halves).unsqueeze(-1).unsqueeze(-1);
 }
@@ -26,11 +30,11 @@ at::Tensor restarted(const at::Tensor& fresh, const at::Tensor& x0) {
 // As ssm::forget_states, for coefficients a [L,B,P,H,W] of every pixel and a first state x0 [2P], or none.
 void forget_states(ops::PixelCoefficients& c, const at::Tensor& resets, const at::Tensor& x0) {
   if (!resets.defined()) return;
-  const int64_t L = c.a.size(0), P = c.a.size(2);
+  const int64_t L = c.a.size(0);
   const at::Tensor forgotten = resets.to(at::kBool).view({L, resets.dim() == 2 ? c.a.size(1) : 1, 1, 1, 1});
   const at::Tensor zero = at::zeros({}, c.a.options());
   if (x0.defined()) {
-    const at::Tensor first = at::complex(x0.narrow(0, 0, P), x0.narrow(0, P, P)).view({P, 1, 1});
+    const at::Tensor first = as_complex_state(x0).view({-1, 1, 1});
     const at::Tensor fresh = at::where(forgotten, c.a * first, zero);
     c.b = c.b + at::cat({at::real(fresh), at::imag(fresh)}, 2);
   }

@@ -1,5 +1,5 @@
-// The state space of a ConvS5 layer: x_k = lambda_bar x_{k-1} + B_bar * u_k, y_k = 2 Re(C * x_k), with coefficients of every pixel
-// where its dynamics depend on the input.
+// The state space of a ConvS5 layer: x_k = lambda_bar x_{k-1} + B_bar * u_k, y_k = 2 Re(C * x_k), with coefficients of
+// every pixel where its dynamics depend on the input.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -15,7 +15,7 @@
 
 namespace convssm::cores {
 
-// The state space of one layer. Parameters as published: Lambda_re [P], Lambda_im [P], B [P, U*kB*kB, 2],
+// Parameters as published: Lambda_re [P], Lambda_im [P], B [P, U*kB*kB, 2],
 // C [kC, kC, P, U, 2], log_step [P,1]; the last axis of B and C is (re, im). With init lru: nu [P] and theta [P] in place of
 // Lambda and log_step. With learned_state: x0 [2P], Re half first, zero at the start. `dynamics` holds those of the dynamics.
 class ConvS5SSMImpl : public torch::nn::Module {
@@ -40,7 +40,7 @@ class ConvS5SSMImpl : public torch::nn::Module {
   ops::PixelStates rates() const;
   LayerStates layer_states(const Kernels& kernels, const Timing& timing, int64_t L, int64_t B) const;
   std::pair<at::Tensor, at::Tensor> varying(const at::Tensor& u, int64_t L, const at::Tensor& x0, const Timing& timing);
-  at::Tensor first_state(const at::Tensor& x0, const at::Tensor& frames) const;
+  at::Tensor first_state(const at::Tensor& x0, const at::Tensor& bu) const;
   Kernels fold(const Timing& timing) const;
   const Kernels& folded(double step_rescale);  // kept while the parameters do not change; without gradients only
 

@@ -5,6 +5,8 @@
 
 #include <torch/nn/module.h>
 
+#include <string>
+
 #include "convssm/cores/state.h"
 #include "convssm/ssm/diagonal_states.h"
 
@@ -35,6 +37,9 @@ class Core : public torch::nn::Module {
   // Cores that cannot are run by step().
   virtual bool has_plan() const { return false; }
   virtual nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x);
+
+  // "" if frames of this height and width can go through it; otherwise why not. Cores on vectors are not asked.
+  virtual std::string obstacle_to_frames(int64_t /*height*/, int64_t /*width*/) const { return ""; }
 
   // Whether the state, and with it the cost of a step, stays the same however long the sequence grows.
   virtual bool constant_state() const { return true; }

@@ -100,8 +100,8 @@ class OnTokens : public WithCore {
   // A patch is as large as its kernels, by default as the frame; a core of several tokens has a first frame of as many.
   std::string obstacle_to_other_sizes() const override {
     return fmt::format(
-        "the core {} sees {}x{} features as {} token{}, and 'patch' ties its weights to that size; the cores on frames "
-        "(convs5, convlstm, convgru) take any",
+        "the core {} sees {}x{} features as {} token{}, and 'patch' ties its weights to that size; cores on frames, "
+        "such as convs5, take any",
         name_, input_.height, input_.width, patches_.rows * patches_.columns,
         patches_.rows * patches_.columns == 1 ? "" : "s");
   }
@@ -208,7 +208,11 @@ std::shared_ptr<FrameCore> make_frame_core(const std::string& name, const json& 
   if (!own.contains("seed")) own["seed"] = seed;
   const Stream stream(seed, "frame_core");
   if (info.on_tokens) return around_tokens(info, own, input, stream);
-  return std::make_shared<OnFrames>(input, own, info.make(own), stream);
+  const std::shared_ptr<Core> core = info.make(own);
+  const std::string obstacle = core->obstacle_to_frames(input.height, input.width);
+  require("frame_core", obstacle.empty(), "{} cannot take the {}x{} features of a frame: {}", name, input.height,
+          input.width, obstacle);
+  return std::make_shared<OnFrames>(input, own, core, stream);
 }
 
 }  // namespace convssm::cores

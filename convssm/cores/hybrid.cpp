@@ -20,8 +20,9 @@ void check_options(const HybridOptions& o) {
   const ConvS5Options& c = o.convs5;
   cores::check_options(c);
   require("Hybrid", o.window >= 1, "window must be at least 1 frame, the own one included, got {}", o.window);
+  require_between("Hybrid", "window", o.window, 1, 1'000'000);
   require_between("Hybrid", "attention_every", o.attention_every, 1, c.layers);
-  require("Hybrid", o.patch >= 1, "patch must be at least 1 pixel, got {}", o.patch);
+  require_between("Hybrid", "patch", o.patch, 1, most_kernel);
   require("Hybrid", o.mlp >= 0, "mlp must be positive, or 0 for 4 * features, got {}", o.mlp);
   require("Hybrid", o.heads > 0 && c.features % o.heads == 0,
           "heads must divide the {} features, got {}; set heads to a divisor", c.features, o.heads);
@@ -113,13 +114,19 @@ void HybridImpl::train(bool on) {
 // A frame adds as much as any other once the frames before it fill the window.
 int64_t HybridImpl::telling_frames() const { return std::max(Core::telling_frames(), 2 * options_.window); }
 
+std::string HybridImpl::obstacle_to_frames(int64_t height, int64_t width) const {
+  const int64_t p = options_.patch;
+  if (height % p == 0 && width % p == 0) return "";
+  return fmt::format("frames must be whole patches of {}x{}, got {}x{}; set patch to a divisor of both", p, p, height,
+                     width);
+}
+
 void HybridImpl::check(const at::Tensor& x, const Timing& timing) {
-  const int64_t U = options_.convs5.features, p = options_.patch;
+  const int64_t U = options_.convs5.features;
   ops::require_dims("Hybrid", "x", x, 5, "[L,B,C,H,W]");
   require("Hybrid", x.size(2) == U, "x must be [L,B,{},H,W], got {}", U, ops::shape_text(x.sizes()));
-  require("Hybrid", x.size(3) % p == 0 && x.size(4) % p == 0,
-          "frames must be whole patches of {}x{}, got {}x{}; set patch to a divisor of both", p, p, x.size(3),
-          x.size(4));
+  const std::string obstacle = obstacle_to_frames(x.size(3), x.size(4));
+  require("Hybrid", obstacle.empty(), "{}", obstacle);
   if (options_.attention_every == 1) {
     require_no_intervals("Hybrid", timing,
                          "all layers are attention, which counts frames; set attention_every above 1");

@@ -4,7 +4,7 @@
 //
 // Tokens are pixels, or patches of p x p pixels behind dense layers: out = u + expand(block(compress(u))). With the norm after
 // the ConvS5 layers there is one after these too, since what follows expects frames of that size. Positions of tokens
-// are rotary, in time and in space (nn/rotary.h): relative, so a roll-out stays as it was in training however long it gets,
+// are rotary, in time and in space (nn/rotary.h): relative, so a rollout stays as it was in training however long it gets,
 // and keys lie in the state as they are, without a frame number.
 //
 // dt and step_rescale go to the ConvS5 layers; attention counts frames, whatever their intervals. No resets.
@@ -36,8 +36,8 @@ struct HybridOptions {
   bool is_attention(int64_t layer) const { return (layer + 1) % attention_every == 0; }
 };
 
-// One layer of attention. Parameters: those of `block`, `norm` if it has one; with patches also `compress` and `expand`, dense, of tokens whose
-// features are (row, column, channel) of the patch.
+// One layer of attention. Parameters: those of `block`, `norm` if it has one; with patches also `compress` and `expand`,
+// dense, of tokens whose features are (row, column, channel) of the patch.
 class WindowAttentionImpl : public torch::nn::Module {
  public:
   WindowAttentionImpl(const HybridOptions& options, const Stream& stream);
@@ -60,8 +60,9 @@ class HybridImpl : public Core {
  public:
   explicit HybridImpl(const HybridOptions& options);
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
-  bool draws_noise() const override { return options_.convs5.wrapper.dropout > 0; }
+  bool draws_noise() const override { return options_.convs5.wrapper.dropout > 0 && options_.attention_every > 1; }
   int64_t telling_frames() const override;
+  std::string obstacle_to_frames(int64_t height, int64_t width) const override;
   const HybridOptions& options() const { return options_; }
   void train(bool on = true) override;
 

@@ -28,8 +28,8 @@ void read_wrapper_options(OptionReader& read, WrapperOptions& options);
 // For cores that know the order of frames and not their times: dt and step_rescale are errors, with this advice.
 void require_no_intervals(const char* operation, const ssm::Timing& timing,
                           const char* advice =
-                              "this core knows no time between frames; use a state space core "
-                              "(convs5, s5)");
+                              "this core knows no time between frames; use one of state spaces, such as "
+                              "convs5");
 
 // f's input for the layer input u [N,C,...].
 at::Tensor wrap_before(const WrapperOptions& options, nn::Norm& norm, const at::Tensor& u);

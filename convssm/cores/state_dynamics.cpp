@@ -1,16 +1,17 @@
 // Each dynamics is a class; what they share is that all of their parameters begin at zero. In a plan the input gate is given
-// once for each half of the states, and its factor 2 to the kernel of b.
+// once for each half of the states, and its factor 2 to the kernel of b. Signals of steps stay in float32 where convolutions are
+// in bytes: an error of theirs is multiplied by an eigenvalue, which may be 1e5, and turns the state by that angle.
 #include "convssm/cores/state_dynamics.h"
 
 #include <ATen/ATen.h>
 
 #include <array>
-#include <vector>
 
 #include "convssm/nn/frame_plan.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/conv2d.h"
 #include "convssm/ops/dense.h"
+#include "convssm/ops/liquid.h"
 
 namespace convssm::cores {
 namespace {
@@ -35,7 +36,8 @@ class Selective : public StateDynamics {
 
   void plan(nn::FramePlan& plan, const nn::Buffer& u, const at::Tensor& kernel_b, const LayerStates& states,
             const nn::Buffer& x) const override {
-    plan.pixel_step(x, with_rule(states, ops::StepRule::softplus), plan.conv(u, step_, {}), plan.conv(u, kernel_b, {}));
+    const nn::Buffer signal = plan.conv(u, step_, {}, {.exact = true}), b = plan.conv(u, kernel_b, {});
+    plan.pixel_step(x, with_rule(states, ops::StepRule::softplus), signal, b);
   }
 
  private:
@@ -62,7 +64,7 @@ class Gated : public StateDynamics {
   void plan(nn::FramePlan& plan, const nn::Buffer& u, const at::Tensor& kernel_b, const LayerStates& states,
             const nn::Buffer& x) const override {
     const at::Tensor open = gates_.narrow(0, P_, P_), open_bias = bias_.narrow(0, P_, P_);
-    const nn::Buffer signal = plan.conv(u, gates_.narrow(0, 0, P_), bias_.narrow(0, 0, P_));
+    const nn::Buffer signal = plan.conv(u, gates_.narrow(0, 0, P_), bias_.narrow(0, 0, P_), {.exact = true});
     const nn::Buffer input = plan.conv(u, at::cat({open, open}), at::cat({open_bias, open_bias}));
     const nn::Buffer b = plan.gate(plan.conv(u, 2 * kernel_b, {}), input);
     plan.pixel_step(x, with_rule(states, ops::StepRule::sigmoid), signal, b);
@@ -97,31 +99,32 @@ class Liquid : public StateDynamics {
 };
 
 struct DynamicsName {
-  Dynamics dynamics;
+  InputDynamics dynamics;
   const char* name;
 };
 
-constexpr std::array kNames{DynamicsName{Dynamics::fixed, "fixed"}, DynamicsName{Dynamics::selective, "selective"},
-                            DynamicsName{Dynamics::gated, "gated"}, DynamicsName{Dynamics::liquid, "liquid"}};
+constexpr std::array kNames{DynamicsName{InputDynamics::fixed, "fixed"},
+                            DynamicsName{InputDynamics::selective, "selective"},
+                            DynamicsName{InputDynamics::gated, "gated"}, DynamicsName{InputDynamics::liquid, "liquid"}};
 
 }  // namespace
 
-const char* name(Dynamics dynamics) { return kNames[static_cast<size_t>(dynamics)].name; }
+const char* name(InputDynamics dynamics) { return kNames[static_cast<size_t>(dynamics)].name; }
 
-Dynamics parse_dynamics(const std::string& text) {
+InputDynamics parse_dynamics(const std::string& text) {
   for (const DynamicsName& each : kNames) {
     if (text == each.name) return each.dynamics;
   }
   fail(ErrorKind::usage, "[ConvS5] dynamics must be fixed, selective, gated or liquid, got '{}'", text);
 }
 
-std::shared_ptr<StateDynamics> make_dynamics(Dynamics dynamics, const DynamicsShape& shape) {
+std::shared_ptr<StateDynamics> make_dynamics(InputDynamics dynamics, const DynamicsShape& shape) {
   switch (dynamics) {
-    case Dynamics::selective:
+    case InputDynamics::selective:
       return std::make_shared<Selective>(shape);
-    case Dynamics::gated:
+    case InputDynamics::gated:
       return std::make_shared<Gated>(shape);
-    case Dynamics::liquid:
+    case InputDynamics::liquid:
       return std::make_shared<Liquid>(shape);
     default:
       return nullptr;

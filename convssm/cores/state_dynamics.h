@@ -1,9 +1,10 @@
-// Dynamics of ConvS5's states that depend on the input u_k, for every pixel and state its own. With a_bar = exp(lambda Delta)
-// and gamma those of the layer without them:
+// Dynamics of ConvS5's states that depend on the input u_k, for every pixel and state its own. With a_bar =
+// exp(lambda Delta) and gamma those of the layer without them:
 //   selective  Delta_k = softplus(W u_k + log(exp(Delta) - 1)),  a_k = exp(lambda Delta_k),  gamma_k of Delta_k  (Mamba)
-//   gated      Delta_k = 2 sigmoid(W_r * u_k) Delta,  a_k and gamma_k of Delta_k,  inputs times 2 sigmoid(W_i * u_k)  (RG-LRU)
+//   gated      Delta_k = 2 sigmoid(W_r * u_k) Delta,  a_k and gamma_k of Delta_k,  inputs times 2 sigmoid(W_i * u_k)
+//              (RG-LRU)
 //   liquid     a_k = v / max(1, |v|),  v = a_bar + l (gamma B * u_k)  (Liquid-S4, exactly)
-// W, W_r, W_i and l begin at zero, which is the layer without them; |a_k| <= 1 for every input.
+// W, W_r, W_i and l begin at zero, which is the layer without them; |a_k| <= 1 for every input, up to rounding.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -11,7 +12,6 @@
 #include <memory>
 #include <string>
 
-#include "convssm/base/random.h"
 #include "convssm/ops/pixel_steps.h"
 
 namespace convssm::nn {
@@ -21,10 +21,10 @@ struct Buffer;
 
 namespace convssm::cores {
 
-enum class Dynamics { fixed, selective, gated, liquid };
+enum class InputDynamics { fixed, selective, gated, liquid };
 
-const char* name(Dynamics dynamics);
-Dynamics parse_dynamics(const std::string& text);
+const char* name(InputDynamics dynamics);
+InputDynamics parse_dynamics(const std::string& text);
 
 // The states of a layer, as its parameters and the timing give them.
 struct LayerStates {
@@ -51,6 +51,6 @@ struct DynamicsShape {
 };
 
 // nullptr for fixed.
-std::shared_ptr<StateDynamics> make_dynamics(Dynamics dynamics, const DynamicsShape& shape);
+std::shared_ptr<StateDynamics> make_dynamics(InputDynamics dynamics, const DynamicsShape& shape);
 
 }  // namespace convssm::cores

@@ -37,9 +37,10 @@ void check_frames(const data::RecordingInfo& info, const data::FrameFormat& form
   const data::FrameFormat found(changes ? format.depth() : info.channels, info.height, info.width);
   if (found.same_size(format)) return;
   const bool other_size = found.depth() == format.depth();
-  fail(ErrorKind::data, "{} holds frames of {} ({}); the model was trained on {}{}", info.path, found.size_text(),
+  fail(ErrorKind::data, "{} holds frames of {} ({}); the model takes {}{}", info.path, found.size_text(),
        info.layout.reason, format.size_text(),
-       other_size ? fmt::format(". --size {}x{} runs it on such frames", found.height, found.width) : "");
+       other_size ? fmt::format(" (--size {}x{} asks for such frames, where a model can)", found.height, found.width)
+                  : "");
 }
 
 struct Window {

@@ -65,6 +65,7 @@ class FramePlan {
   struct After {
     Buffer add = {};  // nothing if its id is negative
     ops::Activation activation = ops::Activation::identity;
+    bool exact = false;  // in float32 also where others are in bytes
   };
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias, const After& after);
   Buffer conv(Buffer x, const at::Tensor& weight, const at::Tensor& bias) { return conv(x, weight, bias, After{}); }
@@ -147,7 +148,7 @@ class FramePlan {
   void open_for(const Step& step);  // marks all of the arena that the step may not touch, for AddressSanitizer
   float* at(Buffer x) const { return memory_[x.id].data; }
   int64_t size(Buffer x) const { return options_.batch * x.pixels() * x.channels; }
-  std::unique_ptr<ops::PackedConv> pack(Buffer x, const at::Tensor& weight, const at::Tensor& bias);
+  std::unique_ptr<ops::PackedConv> pack(Buffer x, const at::Tensor& weight, const at::Tensor& bias, bool exact);
   void observe(Buffer x);
 
   FramePlanOptions options_;

@@ -45,13 +45,14 @@ void FramePlan::observe(Buffer x) {
   });
 }
 
-std::unique_ptr<ops::PackedConv> FramePlan::pack(Buffer x, const at::Tensor& weight, const at::Tensor& bias) {
+std::unique_ptr<ops::PackedConv> FramePlan::pack(Buffer x, const at::Tensor& weight, const at::Tensor& bias,
+                                                 bool exact) {
   const at::Tensor w = weight.detach().to(at::kFloat).contiguous();
   const at::Tensor b = bias.defined() ? bias.detach().to(at::kFloat).contiguous() : bias;
   const int64_t k = w.dim() == 4 ? w.size(2) : 1;
   const ops::ConvShape shape{x.channels, w.size(0), k, x.height, x.width};
   const float* bias_values = b.defined() ? b.data_ptr<float>() : nullptr;
-  if (options_.ranges.empty() || std::min(shape.in, shape.out) < kFewChannels) {
+  if (exact || options_.ranges.empty() || std::min(shape.in, shape.out) < kFewChannels) {
     return std::make_unique<ops::PackedConv>(shape, w.data_ptr<float>(), bias_values);
   }
   ops::require("FramePlan", convs_ <= options_.ranges.size(), "there are ranges of {} convolutions only",
@@ -66,7 +67,7 @@ Buffer FramePlan::conv(Buffer x, const at::Tensor& weight, const at::Tensor& bia
                ops::shape_text(weight.sizes()));
   ++convs_;
   if (options_.observe) observe(x);
-  const std::shared_ptr<ops::PackedConv> packed = pack(x, weight, bias);
+  const std::shared_ptr<ops::PackedConv> packed = pack(x, weight, bias, after.exact);
   scratch_bytes_ = std::max(scratch_bytes_, packed->scratch_bytes(batch()));
   const Buffer y = make(weight.size(0), x.height, x.width);
   step({x, y, after.add}, [this, x, y, after, packed] {

@@ -7,6 +7,7 @@
 #include "convssm/nn/frame_steps.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/frame_kernels.h"
+#include "convssm/ops/liquid_kernels.h"
 #include "convssm/ops/lstm_gates_kernels.h"
 #include "convssm/ops/pixel_steps.h"
 #include "convssm/ops/scan_kernels.h"
@@ -45,7 +46,7 @@ void FramePlan::pixel_step(Buffer state, const ops::PixelStates& rates, Buffer m
   ops::require("FramePlan", b.channels == state.channels && 2 * m.channels == state.channels,
                "m and b of states of {} channels must have half as many and as many, got {} and {}", state.channels,
                m.channels, b.channels);
-  const ops::KeptPixelStates kept = ops::keep(rates);
+  const ops::KeptPixelStates kept = ops::keep_states(rates);
   const Buffer a = make(state.channels, state.height, state.width);
   step({state, m, b, a}, [this, state, m, b, a, kept] {
     const int64_t C = state.channels;

@@ -1,6 +1,6 @@
 // Rotary positions of tokens on a grid of frames, rows and columns: pairs of features of queries and keys turn by angles
-// that grow with the position, so that their products depend on differences of positions alone. Any size of frame and any
-// length of a sequence then look the same, and there is no last position.
+// that grow with the position, so that their products depend on differences of positions alone: there is no first and no
+// last position. Differences that training has not shown are new all the same.
 #pragma once
 
 #include <ATen/core/Tensor.h>

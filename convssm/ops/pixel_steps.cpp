@@ -11,55 +11,13 @@
 #include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
 #include "convssm/ops/libtorch.h"
+#include "convssm/ops/pixel_rows.h"
 
 namespace convssm::ops {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr int64_t kGrain = 1024;  // states per task of the forward
-
-int64_t pixels(const at::Tensor& b) { return b.size(2) * b.size(3); }
-
-at::Tensor empty_pairs(const at::Tensor& b) {
-  return at::empty({b.size(0), b.size(2), b.size(3), b.size(1)}, b.options().requires_grad(false));
-}
-
-// Rows of pairs [N,H,W,2P] as complex [N,P,H,W], and back.
-at::Tensor as_complex(const at::Tensor& pairs) {
-  const at::Tensor last = pairs.view({pairs.size(0), pairs.size(1), pairs.size(2), pairs.size(3) / 2, 2});
-  return at::view_as_complex(last).permute({0, 3, 1, 2});
-}
-
-at::Tensor as_pairs(const at::Tensor& a) {
-  return a.defined() ? at::view_as_real(a.resolve_conj().permute({0, 2, 3, 1}).contiguous()) : a;
-}
-
-at::Tensor laid_out(const at::Tensor& x) { return x.defined() ? channels_together(x) : x; }
-
-template <typename T>
-const T* at_row(const at::Tensor& x, int64_t row, int64_t width) {
-  return x.defined() ? static_cast<const T*>(x.data_ptr()) + row * width : nullptr;
-}
-
-template <typename T>
-T* to_row(const at::Tensor& x, int64_t row, int64_t width) {
-  return static_cast<T*>(x.data_ptr()) + row * width;
-}
-
-// run(frame, first, end) for ranges of rows that lie in one frame.
-template <typename Run>
-void for_rows(const at::Tensor& b, const Run& run) {
-  const int64_t each = pixels(b), P = b.size(1) / 2;
-  at::parallel_for(0, b.size(0) * each, std::max<int64_t>(kGrain / P, 1), [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t frame = begin / each, last = std::min(end, (frame + 1) * each);
-      run(frame, begin, last);
-      begin = last;
-    }
-  });
-}
 
 struct Shared {
   KeptPixelStates states;
@@ -73,10 +31,10 @@ void run_forward(const Shared& shared, const at::Tensor& m, const at::Tensor& b,
                  const at::Tensor& out) {
   const int64_t P = m.size(1);
   const StepConstants constants = shared.states.constants();
-  for_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
+  for_pixel_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
     step_rows(constants,
-              StepRows<T>{end - first, shared.time(frame), at_row<T>(m, first, P), at_row<T>(b, first, 2 * P),
-                          to_row<T>(a, first, 2 * P), to_row<T>(out, first, 2 * P)});
+              StepRows<T>{end - first, shared.time(frame), row_of<T>(m, first, P), row_of<T>(b, first, 2 * P),
+                          row_to<T>(a, first, 2 * P), row_to<T>(out, first, 2 * P)});
   });
 }
 
@@ -87,16 +45,16 @@ struct StepGradients {
 template <typename T>
 void run_backward(const Shared& shared, const at::Tensor& m, const at::Tensor& b, const at::Tensor& grad_a,
                   const at::Tensor& grad_out, const StepGradients& to) {
-  const int64_t P = m.size(1), each = pixels(b);
+  const int64_t P = m.size(1), each = pixels_of(b);
   const StepConstants constants = shared.states.constants();
   at::parallel_for(0, b.size(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t frame = begin; frame < end; ++frame) {
       const int64_t row = frame * each;
-      double* sums = to_row<double>(to.sums, frame, 3 * P);
-      step_backward_rows(constants, StepBackwardRows<T>{each, shared.time(frame), at_row<T>(m, row, P),
-                                                        at_row<T>(b, row, 2 * P), at_row<T>(grad_a, row, 2 * P),
-                                                        at_row<T>(grad_out, row, 2 * P), to_row<T>(to.m, row, P),
-                                                        to_row<T>(to.b, row, 2 * P), sums, sums + P, sums + 2 * P});
+      double* sums = row_to<double>(to.sums, frame, 3 * P);
+      step_backward_rows(constants, StepBackwardRows<T>{each, shared.time(frame), row_of<T>(m, row, P),
+                                                        row_of<T>(b, row, 2 * P), row_of<T>(grad_a, row, 2 * P),
+                                                        row_of<T>(grad_out, row, 2 * P), row_to<T>(to.m, row, P),
+                                                        row_to<T>(to.b, row, 2 * P), sums, sums + P, sums + 2 * P});
     }
   });
 }
@@ -126,7 +84,7 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
                          static_cast<GainRule>(ctx->saved_data["gain"].toInt())},
                         saved[3]};
     const at::Tensor &m = saved[4], &b = saved[5];
-    const at::Tensor grad_a = as_pairs(grads[0]), grad_out = laid_out(grads[1]);
+    const at::Tensor grad_a = as_pairs(grads[0]), grad_out = channels_if_defined(grads[1]);
     const StepGradients to{at::empty_like(m), at::empty_like(b), at::zeros({m.size(0), 3, m.size(1)}, at::kDouble)};
     m.scalar_type() == at::kFloat ? run_backward<float>(shared, m, b, grad_a, grad_out, to)
                                   : run_backward<double>(shared, m, b, grad_a, grad_out, to);
@@ -156,69 +114,6 @@ at::Tensor kernel_step(const PixelStates& states) {
   return states.rule == StepRule::softplus ? before_softplus(states.step) : states.step;
 }
 
-template <typename T>
-void run_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b, const at::Tensor& a) {
-  const int64_t P = b.size(1) / 2, own = a_bar.dim() == 2 ? 2 * P : 0;
-  for_rows(b, [&](int64_t frame, int64_t first, int64_t end) {
-    liquid_rows(LiquidRows<T>{end - first, P, at_row<T>(a_bar, frame, own), at_row<T>(l, 0, 0),
-                              at_row<T>(b, first, 2 * P), to_row<T>(a, first, 2 * P)});
-  });
-}
-
-template <typename T>
-void run_liquid_backward(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b, const at::Tensor& grad_a,
-                         const at::Tensor& grad_b, const at::Tensor& sums) {
-  const int64_t P = b.size(1) / 2, own = a_bar.dim() == 2 ? 2 * P : 0, each = pixels(b);
-  at::parallel_for(0, b.size(0), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t frame = begin; frame < end; ++frame) {
-      const int64_t row = frame * each * 2 * P;
-      double* to = to_row<double>(sums, frame, 4 * P);
-      liquid_backward_rows(LiquidBackwardRows<T>{each, P, at_row<T>(a_bar, frame, own), at_row<T>(l, 0, 0),
-                                                 at_row<T>(b, row, 1), at_row<T>(grad_a, row, 1),
-                                                 to_row<T>(grad_b, row, 1), to, to + 2 * P});
-    }
-  });
-}
-
-struct LiquidFunction : torch::autograd::Function<LiquidFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& a_in, const at::Tensor& l_in,
-                            const at::Tensor& b_in) {
-    const at::Tensor a_bar = a_in.resolve_conj().contiguous(), l = l_in.resolve_conj().contiguous();
-    const at::Tensor b = channels_together(b_in), a = empty_pairs(b);
-    b.scalar_type() == at::kFloat ? run_liquid<float>(a_bar, l, b, a) : run_liquid<double>(a_bar, l, b, a);
-    ctx->save_for_backward({a_bar, l, b});
-    return as_complex(a);
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    require("liquid", !at::GradMode::is_enabled(), "has no second derivative; use liquid_coefficients_plain");
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &a_bar = saved[0], &l = saved[1], &b = saved[2], grad_a = as_pairs(grads[0]);
-    const int64_t P = l.size(0);
-    const at::Tensor grad_b = at::empty_like(b), sums = at::zeros({b.size(0), 2, P, 2}, at::kDouble);
-    b.scalar_type() == at::kFloat ? run_liquid_backward<float>(a_bar, l, b, grad_a, grad_b, sums)
-                                  : run_liquid_backward<double>(a_bar, l, b, grad_a, grad_b, sums);
-    const auto complex_sum = [&](const at::Tensor& x) {
-      return at::view_as_complex(x.contiguous()).to(l.scalar_type());
-    };
-    const at::Tensor to_a = sums.select(1, 0);
-    return {complex_sum(a_bar.dim() == 2 ? to_a : to_a.sum(0)), complex_sum(sums.select(1, 1).sum(0)), grad_b};
-  }
-};
-
-void check_liquid(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
-  require_dims("liquid", "b", b, 4, "[N,2P,H,W]");
-  require("liquid", b.size(1) % 2 == 0, "b must be [N,2P,H,W], got {}", shape_text(b.sizes()));
-  const int64_t N = b.size(0), P = b.size(1) / 2;
-  require_shape("liquid", "l", l, {P});
-  const bool fits = a_bar.sizes() == at::IntArrayRef{P} || a_bar.sizes() == at::IntArrayRef{N, P};
-  require("liquid", fits, "a_bar must be [P] or [N,P] with N = {}, P = {}, got {}", N, P, shape_text(a_bar.sizes()));
-  const auto type = c10::toComplexType(b.scalar_type());
-  require("liquid", a_bar.scalar_type() == type && l.scalar_type() == type,
-          "a_bar and l must be complex of the precision of b, got {} and {} for {}", dtype_text(a_bar), dtype_text(l),
-          dtype_text(b));
-}
-
 }  // namespace
 
 StepConstants KeptPixelStates::constants() const {
@@ -226,7 +121,7 @@ StepConstants KeptPixelStates::constants() const {
           step.data_ptr<double>()};
 }
 
-KeptPixelStates keep(const PixelStates& states) {
+KeptPixelStates keep_states(const PixelStates& states) {
   const auto own = [](const at::Tensor& x) { return x.detach().to(at::kDouble).contiguous().clone(); };
   return {own(states.lambda_re), own(states.lambda_im), own(kernel_step(states)), states.rule, states.gain};
 }
@@ -262,22 +157,9 @@ PixelCoefficients pixel_steps_plain(const PixelStates& states, const at::Tensor&
     const at::Tensor less_one = at::complex(at::expm1(re * delta) * at::cos(angle) - 2 * half * half, at::imag(a));
     out = less_one / at::complex(re, im) * input;
   } else {
-    out = at::sqrt(-at::expm1(2 * re * delta)) * input;
+    out = at::sqrt(at::clamp_min(-at::expm1(2 * re * delta), 1e-300)) * input;
   }
   return {a.to(c10::toComplexType(b.scalar_type())), at::cat({at::real(out), at::imag(out)}, 1).to(b.scalar_type())};
-}
-
-at::Tensor liquid_coefficients(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
-  check_liquid(a_bar, l, b);
-  return has_kernels(b) ? LiquidFunction::apply(a_bar, l, b) : liquid_coefficients_plain(a_bar, l, b);
-}
-
-at::Tensor liquid_coefficients_plain(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b) {
-  check_liquid(a_bar, l, b);
-  const int64_t P = l.size(0);
-  const at::Tensor input = at::complex(b.narrow(1, 0, P), b.narrow(1, P, P));
-  const at::Tensor v = a_bar.view({-1, P, 1, 1}) + l.view({P, 1, 1}) * input;
-  return v / at::clamp_min(at::abs(v), 1);
 }
 
 }  // namespace convssm::ops

@@ -34,15 +34,11 @@ struct KeptPixelStates {
   GainRule gain;
   StepConstants constants() const;
 };
-KeptPixelStates keep(const PixelStates& states);
+KeptPixelStates keep_states(const PixelStates& states);
 
-// Liquid dynamics: the input moves the eigenvalues, a = v / max(1, |v|),  v = a_bar + l b.
-// a_bar complex [P] or [N,P], l complex [P], b [N,2P,H,W] of the same precision -> a complex [N,P,H,W]. Differentiable once.
-at::Tensor liquid_coefficients(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b);
-
-// The same in plain tensor operations: the references, any device, any derivative.
+// The same in plain tensor operations: the reference, any device, any derivative. Off the CPU it is what runs, and keeps about a
+// hundred bytes for each state and frame.
 PixelCoefficients pixel_steps_plain(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
                                     const at::Tensor& b);
-at::Tensor liquid_coefficients_plain(const at::Tensor& a_bar, const at::Tensor& l, const at::Tensor& b);
 
 }  // namespace convssm::ops

@@ -10,84 +10,12 @@
 #include <hwy/contrib/math/math-inl.h>
 
 #include "convssm/ops/activation-inl.h"
+#include "convssm/ops/complex-inl.h"
 #include "convssm/ops/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace convssm::ops {
 namespace HWY_NAMESPACE {
-
-template <class D>
-using Narrow = hn::Rebind<float, D>;
-
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const double* x) {
-  return hn::LoadU(d, x);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load(D d, const float* x) {
-  return hn::PromoteTo(d, hn::LoadU(Narrow<D>(), x));
-}
-template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> v, double* x) {
-  hn::StoreU(v, d, x);
-}
-template <class D>
-HWY_INLINE void store(D, hn::Vec<D> v, float* x) {
-  hn::StoreU(hn::DemoteTo(Narrow<D>(), v), Narrow<D>(), x);
-}
-
-template <class D>
-struct Complex {
-  hn::Vec<D> re, im;
-};
-
-template <class D>
-HWY_INLINE Complex<D> load_pairs(D d, const double* x) {
-  Complex<D> z;
-  hn::LoadInterleaved2(d, x, z.re, z.im);
-  return z;
-}
-template <class D>
-HWY_INLINE Complex<D> load_pairs(D d, const float* x) {
-  hn::Vec<Narrow<D>> re, im;
-  hn::LoadInterleaved2(Narrow<D>(), x, re, im);
-  return {hn::PromoteTo(d, re), hn::PromoteTo(d, im)};
-}
-template <class D>
-HWY_INLINE void store_pairs(D d, const Complex<D>& z, double* x) {
-  hn::StoreInterleaved2(z.re, z.im, d, x);
-}
-template <class D>
-HWY_INLINE void store_pairs(D, const Complex<D>& z, float* x) {
-  hn::StoreInterleaved2(hn::DemoteTo(Narrow<D>(), z.re), hn::DemoteTo(Narrow<D>(), z.im), Narrow<D>(), x);
-}
-
-template <class D>
-HWY_INLINE Complex<D> multiply(const Complex<D>& x, const Complex<D>& y) {
-  return {hn::NegMulAdd(x.im, y.im, hn::Mul(x.re, y.re)), hn::MulAdd(x.re, y.im, hn::Mul(x.im, y.re))};
-}
-
-// conj(x) y, which is what the gradient of a product with x takes.
-template <class D>
-HWY_INLINE Complex<D> multiply_conj(const Complex<D>& x, const Complex<D>& y) {
-  return {hn::MulAdd(x.im, y.im, hn::Mul(x.re, y.re)), hn::NegMulAdd(x.im, y.re, hn::Mul(x.re, y.im))};
-}
-
-template <class D>
-HWY_INLINE Complex<D> scale(const Complex<D>& x, hn::Vec<D> s) {
-  return {hn::Mul(x.re, s), hn::Mul(x.im, s)};
-}
-
-template <class D>
-HWY_INLINE Complex<D> add(const Complex<D>& x, const Complex<D>& y) {
-  return {hn::Add(x.re, y.re), hn::Add(x.im, y.im)};
-}
-
-template <class D>
-HWY_INLINE Complex<D> divide(const Complex<D>& x, const Complex<D>& y) {
-  const auto square = hn::MulAdd(y.re, y.re, hn::Mul(y.im, y.im));
-  return scale(multiply_conj(y, x), hn::Div(hn::Set(D(), 1.0), square));
-}
 
 // max(x, 0) + log(1 + exp(-|x|)).
 template <class D, class V>
@@ -111,31 +39,34 @@ struct Step {
   hn::Vec<D> factor;  // of the step, by `step`
   hn::Vec<D> delta;
   Complex<D> a, less_one;  // exp(z), exp(z) - 1
+  hn::Vec<D> unsound;      // zero, NaN if the signal is no number
 };
 
 template <StepRule rule, class D, typename T>
 HWY_INLINE Step<D> step_of(D d, const StepConstants& k, double time, const T* m, int64_t c) {
   using V = hn::Vec<D>;
-  const V one = hn::Set(d, 1.0), t = hn::Set(d, time), rate = hn::LoadU(d, k.step + c);
+  const V one = hn::Set(d, 1.0), t = hn::Set(d, time), rate = hn::LoadU(d, k.step + c), signal = load(d, m + c);
   Step<D> s;
   if constexpr (rule == StepRule::softplus) {
-    const V sum = hn::Add(load(d, m + c), rate);
+    const V sum = hn::Add(signal, rate);
     s.delta = hn::Mul(t, softplus(d, sum));
     s.slope = s.factor = hn::Mul(t, sigmoid(d, sum));
   } else {
-    const V gate = sigmoid(d, load(d, m + c)), twice = hn::Mul(hn::Add(t, t), gate);
+    const V gate = sigmoid(d, signal), twice = hn::Mul(hn::Add(t, t), gate);
     s.factor = twice;
     s.delta = hn::Mul(rate, twice);
     s.slope = hn::Mul(s.delta, hn::Sub(one, gate));
   }
-  const V re = hn::Max(hn::Mul(hn::LoadU(d, k.lambda_re + c), s.delta), hn::Set(d, -700.0));
+  // Highway's functions make numbers of NaN; a signal that is none, or infinite, must be seen in the result.
+  s.unsound = hn::Sub(signal, signal);
+  const V re = hn::Max(hn::Set(d, -700.0), hn::Mul(hn::LoadU(d, k.lambda_re + c), s.delta));
   const V angle = reduced(d, hn::Mul(hn::LoadU(d, k.lambda_im + c), s.delta));
-  const V sine = hn::Sin(d, angle), cosine = hn::Cos(d, angle), radius = hn::Exp(d, re);
+  const V sine = hn::Sin(d, angle), cosine = hn::Cos(d, angle), radius = hn::Add(hn::Exp(d, re), s.unsound);
   // cos - 1 loses its digits near zero, -sin^2 / (1 + cos) on the other side.
   const V below = hn::Sub(cosine, one), near = hn::Neg(hn::Div(hn::Mul(sine, sine), hn::Add(one, cosine)));
   const V turned = hn::IfThenElse(hn::Gt(cosine, hn::Zero(d)), near, below);
   s.a = {hn::Mul(radius, cosine), hn::Mul(radius, sine)};
-  s.less_one = {hn::MulAdd(hn::Expm1(d, re), cosine, turned), s.a.im};
+  s.less_one = {hn::Add(hn::MulAdd(hn::Expm1(d, re), cosine, turned), s.unsound), s.a.im};
   return s;
 }
 
@@ -144,14 +75,14 @@ HWY_INLINE Complex<D> lambda_of(D d, const StepConstants& k, int64_t c) {
   return {hn::LoadU(d, k.lambda_re + c), hn::LoadU(d, k.lambda_im + c)};
 }
 
-// 1 - |a|^2 from expm1 of the exponent, at least the square of what is still a normal number.
+// sqrt(1 - |a|^2) from expm1 of the exponent; never zero, since the backward divides by it.
 template <class D>
-HWY_INLINE hn::Vec<D> ring_scale(D d, const StepConstants& k, const Step<D>& s, int64_t c) {
-  const auto twice = hn::Max(hn::Mul(hn::LoadU(d, k.lambda_re + c), hn::Add(s.delta, s.delta)), hn::Set(d, -700.0));
-  return hn::Sqrt(hn::Max(hn::Neg(hn::Expm1(d, twice)), hn::Set(d, 1e-300)));
+HWY_INLINE hn::Vec<D> ring_gain(D d, const StepConstants& k, const Step<D>& s, int64_t c) {
+  const auto twice = hn::Max(hn::Set(d, -700.0), hn::Mul(hn::LoadU(d, k.lambda_re + c), hn::Add(s.delta, s.delta)));
+  return hn::Add(hn::Sqrt(hn::Max(hn::Set(d, 1e-300), hn::Neg(hn::Expm1(d, twice)))), s.unsound);
 }
 
-template <StepRule rule, GainRule kind, typename T>
+template <StepRule rule, GainRule gain, typename T>
 void forward(const StepConstants& k, const StepRows<T>& rows) {
   const int64_t P = k.P;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -162,10 +93,10 @@ void forward(const StepConstants& k, const StepRows<T>& rows) {
       const Step<D> s = step_of<rule>(d, k, rows.time, m, c);
       const Complex<D> input{load(d, b + c), load(d, b + P + c)};
       Complex<D> scaled;
-      if constexpr (kind == GainRule::zoh) {
+      if constexpr (gain == GainRule::zoh) {
         scaled = multiply(divide(s.less_one, lambda_of(d, k, c)), input);
       } else {
-        scaled = scale(input, ring_scale(d, k, s, c));
+        scaled = scale(input, ring_gain(d, k, s, c));
       }
       store_pairs(d, s.a, a + 2 * c);
       store(d, scaled.re, out + c);
@@ -194,7 +125,7 @@ HWY_INLINE void accumulate(D d, hn::Vec<D> x, double* sum) {
   hn::StoreU(hn::Add(hn::LoadU(d, sum), x), d, sum);
 }
 
-template <StepRule rule, GainRule kind, typename T>
+template <StepRule rule, GainRule gain, typename T>
 void backward(const StepConstants& k, const StepBackwardRows<T>& rows) {
   const int64_t P = k.P;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -210,13 +141,13 @@ void backward(const StepConstants& k, const StepBackwardRows<T>& rows) {
       const Complex<D> by_z = multiply_conj(s.a, ga);
       Complex<D> gb, glambda = scale(by_z, s.delta);
       auto gdelta = multiply_conj(lambda, by_z).re;
-      if constexpr (kind == GainRule::zoh) {
+      if constexpr (gain == GainRule::zoh) {
         const Complex<D> gamma = divide(s.less_one, lambda);
         gb = multiply_conj(gamma, gout);
         gdelta = hn::Add(gdelta, multiply_conj(s.a, ggamma).re);
         glambda = add(glambda, multiply_conj(gamma_slope(d, lambda, s, gamma), ggamma));
       } else {
-        const auto gamma = ring_scale(d, k, s, c);
+        const auto gamma = ring_gain(d, k, s, c);
         const auto square = hn::MulAdd(s.a.re, s.a.re, hn::Mul(s.a.im, s.a.im));
         const auto by_re = hn::Neg(hn::Div(hn::Mul(square, ggamma.re), gamma));
         gb = scale(gout, gamma);
@@ -233,10 +164,10 @@ void backward(const StepConstants& k, const StepBackwardRows<T>& rows) {
   }
 }
 
-// Calls run<rule, scale>() with the two as compile-time constants.
+// Calls run(rule, gain) with the two as compile-time constants.
 template <class Run>
 HWY_INLINE void with_kinds(const StepConstants& k, const Run& run) {
-  const auto by_scale = [&](auto rule) {
+  const auto by_gain = [&](auto rule) {
     if (k.gain == GainRule::zoh) {
       run(rule, std::integral_constant<GainRule, GainRule::zoh>());
     } else {
@@ -244,78 +175,26 @@ HWY_INLINE void with_kinds(const StepConstants& k, const Run& run) {
     }
   };
   if (k.rule == StepRule::softplus) {
-    by_scale(std::integral_constant<StepRule, StepRule::softplus>());
+    by_gain(std::integral_constant<StepRule, StepRule::softplus>());
   } else {
-    by_scale(std::integral_constant<StepRule, StepRule::sigmoid>());
+    by_gain(std::integral_constant<StepRule, StepRule::sigmoid>());
   }
 }
 
 template <typename T>
 void forward_any(const StepConstants& k, const StepRows<T>& rows) {
-  with_kinds(k, [&](auto rule, auto kind) { forward<rule(), kind()>(k, rows); });
+  with_kinds(k, [&](auto rule, auto gain) { forward<rule(), gain()>(k, rows); });
 }
 
 template <typename T>
 void backward_any(const StepConstants& k, const StepBackwardRows<T>& rows) {
-  with_kinds(k, [&](auto rule, auto kind) { backward<rule(), kind()>(k, rows); });
-}
-
-// v = a_bar + l b.
-template <class D, class Rows>
-HWY_INLINE Complex<D> moved(D d, const Rows& rows, int64_t r, int64_t c) {
-  const auto* b = rows.b + r * 2 * rows.P;
-  const Complex<D> input{load(d, b + c), load(d, b + rows.P + c)};
-  return add(load_pairs(d, rows.a_bar + 2 * c), multiply(load_pairs(d, rows.l + 2 * c), input));
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> length(const Complex<D>& v) {
-  return hn::Sqrt(hn::MulAdd(v.re, v.re, hn::Mul(v.im, v.im)));
-}
-
-template <typename T>
-void liquid(const LiquidRows<T>& rows) {
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    for_channels<double>(rows.P, [&](auto d, int64_t c) HWY_ATTR {
-      using D = decltype(d);
-      const Complex<D> v = moved(d, rows, r, c);
-      const auto one = hn::Set(d, 1.0);
-      store_pairs(d, scale(v, hn::Div(one, hn::Max(one, length(v)))), rows.a + r * 2 * rows.P + 2 * c);
-    });
-  }
-}
-
-// Where v is cut to the circle its radius has no gradient, and its angle has that of 1 / |v|.
-template <typename T>
-void liquid_backward(const LiquidBackwardRows<T>& rows) {
-  const int64_t P = rows.P;
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    for_channels<double>(P, [&](auto d, int64_t c) HWY_ATTR {
-      using D = decltype(d);
-      const Complex<D> v = moved(d, rows, r, c), g = load_pairs(d, rows.grad_a + r * 2 * P + 2 * c);
-      const T* b = rows.b + r * 2 * P;
-      const auto one = hn::Set(d, 1.0), size = length(v), inverse = hn::Div(one, hn::Max(one, size));
-      const Complex<D> a = scale(v, inverse);
-      const auto radial = hn::IfThenElseZero(hn::Gt(size, one), hn::Neg(multiply_conj(a, g).re));
-      const Complex<D> gv = scale(add(g, scale(a, radial)), inverse);
-      const Complex<D> gb = multiply_conj(load_pairs(d, rows.l + 2 * c), gv);
-      const Complex<D> gl = multiply_conj(Complex<D>{load(d, b + c), load(d, b + P + c)}, gv);
-      store(d, gb.re, rows.grad_b + r * 2 * P + c);
-      store(d, gb.im, rows.grad_b + r * 2 * P + P + c);
-      store_pairs(d, add(load_pairs(d, rows.grad_a_bar + 2 * c), gv), rows.grad_a_bar + 2 * c);
-      store_pairs(d, add(load_pairs(d, rows.grad_l + 2 * c), gl), rows.grad_l + 2 * c);
-    });
-  }
+  with_kinds(k, [&](auto rule, auto gain) { backward<rule(), gain()>(k, rows); });
 }
 
 void StepFloat(const StepConstants& k, const StepRows<float>& rows) { forward_any(k, rows); }
 void StepDouble(const StepConstants& k, const StepRows<double>& rows) { forward_any(k, rows); }
 void StepBackwardFloat(const StepConstants& k, const StepBackwardRows<float>& rows) { backward_any(k, rows); }
 void StepBackwardDouble(const StepConstants& k, const StepBackwardRows<double>& rows) { backward_any(k, rows); }
-void LiquidFloat(const LiquidRows<float>& rows) { liquid(rows); }
-void LiquidDouble(const LiquidRows<double>& rows) { liquid(rows); }
-void LiquidBackwardFloat(const LiquidBackwardRows<float>& rows) { liquid_backward(rows); }
-void LiquidBackwardDouble(const LiquidBackwardRows<double>& rows) { liquid_backward(rows); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace convssm::ops
@@ -328,10 +207,6 @@ HWY_EXPORT(StepFloat);
 HWY_EXPORT(StepDouble);
 HWY_EXPORT(StepBackwardFloat);
 HWY_EXPORT(StepBackwardDouble);
-HWY_EXPORT(LiquidFloat);
-HWY_EXPORT(LiquidDouble);
-HWY_EXPORT(LiquidBackwardFloat);
-HWY_EXPORT(LiquidBackwardDouble);
 
 void step_rows(const StepConstants& k, const StepRows<float>& rows) { HWY_DYNAMIC_DISPATCH(StepFloat)(k, rows); }
 void step_rows(const StepConstants& k, const StepRows<double>& rows) { HWY_DYNAMIC_DISPATCH(StepDouble)(k, rows); }
@@ -341,10 +216,6 @@ void step_backward_rows(const StepConstants& k, const StepBackwardRows<float>& r
 void step_backward_rows(const StepConstants& k, const StepBackwardRows<double>& rows) {
   HWY_DYNAMIC_DISPATCH(StepBackwardDouble)(k, rows);
 }
-void liquid_rows(const LiquidRows<float>& rows) { HWY_DYNAMIC_DISPATCH(LiquidFloat)(rows); }
-void liquid_rows(const LiquidRows<double>& rows) { HWY_DYNAMIC_DISPATCH(LiquidDouble)(rows); }
-void liquid_backward_rows(const LiquidBackwardRows<float>& rows) { HWY_DYNAMIC_DISPATCH(LiquidBackwardFloat)(rows); }
-void liquid_backward_rows(const LiquidBackwardRows<double>& rows) { HWY_DYNAMIC_DISPATCH(LiquidBackwardDouble)(rows); }
 
 }  // namespace convssm::ops
 #endif  // HWY_ONCE

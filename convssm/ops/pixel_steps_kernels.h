@@ -50,26 +50,4 @@ void step_rows(const StepConstants& constants, const StepRows<double>& rows);
 void step_backward_rows(const StepConstants& constants, const StepBackwardRows<float>& rows);
 void step_backward_rows(const StepConstants& constants, const StepBackwardRows<double>& rows);
 
-template <typename T>
-struct LiquidRows {
-  int64_t rows, P;
-  const T *a_bar, *l;  // [P] pairs
-  const T* b;
-  T* a;
-};
-
-template <typename T>
-struct LiquidBackwardRows {
-  int64_t rows, P;
-  const T *a_bar, *l, *b;
-  const T* grad_a;
-  T* grad_b;
-  double *grad_a_bar, *grad_l;  // [P] pairs, added to
-};
-
-void liquid_rows(const LiquidRows<float>& rows);
-void liquid_rows(const LiquidRows<double>& rows);
-void liquid_backward_rows(const LiquidBackwardRows<float>& rows);
-void liquid_backward_rows(const LiquidBackwardRows<double>& rows);
-
 }  // namespace convssm::ops

@@ -1,5 +1,5 @@
-// The model made anew has all parameters and buffers of the old one, of the same shapes: a model of others that says it takes
-// any size and does not is found out here, not by wrong numbers.
+// The model made anew has the parameters and buffers of the old one and no others, of the same shapes: a user's own model
+// that says it takes any size and does not is found out here, not by wrong numbers.
 #include "convssm/run/frame_size.h"
 
 #include <ATen/ATen.h>
@@ -14,6 +14,10 @@ namespace {
 template <typename Values>
 void copy_values(const Values& from, const Values& to) {
   at::NoGradGuard no_grad;
+  if (from.size() != to.size()) {
+    fail(ErrorKind::usage, "the model has {} tensors, and {} with frames of the other size: its weights belong to one",
+         from.size(), to.size());
+  }
   for (const auto& item : from) {
     const at::Tensor* own = to.find(item.key());
     if (own == nullptr || own->sizes() != item.value().sizes()) {
@@ -34,9 +38,9 @@ void change_frame_size(LoadedModel& loaded, int64_t height, int64_t width) {
   const std::string obstacle = loaded.model->obstacle_to_other_sizes();
   if (!obstacle.empty()) {
     fail(ErrorKind::usage,
-         "expected frames of {} x {}, which this model was trained on, got {} x {}: {}. Bring the frames to that size "
-         "(data.size=[{},{}] does with files), or train a model on frames of the other",
-         frames.height, frames.width, height, width, obstacle, frames.height, frames.width);
+         "expected frames of {} x {}, which this model was trained on, got {} x {}: {}. Bring the frames to that size, "
+         "or train a model on frames of the other",
+         frames.height, frames.width, height, width, obstacle);
   }
   frames.height = height, frames.width = width;
   const auto model = models::make_model(loaded.recipe.model, frames);

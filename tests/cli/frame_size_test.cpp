@@ -56,6 +56,8 @@ TEST_F(FrameSizeProcess, EvaluateScoresAtTheSizeOfTheData) {
   EXPECT_EQ(wide["protocol"]["checkpoint"]["changes"], (nlohmann::json{"frames: 12 x 12 -> 18 x 18"}));
   EXPECT_EQ(wide["protocol"]["data"]["image_size"], 18);
 
+  fails("evaluate " + path("run") + " data.image_size=18", 2, {"18 x 18, trained on 12 x 12", "replace", "--out"});
+
   // Forecasts without a model are those of a run that was trained at this size; the model's own are not.
   train("large", "data.image_size=18 train.steps=1 train.warmup=1");
   const Outcome large = run("evaluate " + path("large"));
@@ -102,7 +104,7 @@ TEST_F(FrameSizeProcess, ScoresOfAnotherSizeAreNotExported) {
 TEST_F(FrameSizeProcess, GenerateTakesASize) {
   const std::string context = "--context " + path("clips.npy") + " --clip 0 ";
   fails("generate " + path("run") + " " + context + "--frames 3 --out " + path("a.npy"), 3,
-        {"18 x 18", "trained on 12 x 12", "--size 18x18"});
+        {"18 x 18", "takes 12 x 12", "--size 18x18"});
   const auto shape = std::vector<int64_t>{6, 18, 18, 1};
   const Outcome made = generate(context + "--size 18x18 --frames 6 --out " + path("a.npy"));
   ASSERT_EQ(made.code, 0) << made.err;
@@ -111,7 +113,7 @@ TEST_F(FrameSizeProcess, GenerateTakesASize) {
   EXPECT_EQ(generate(context + "--size 18 --engine eager --frames 6 --out " + path("b.npy")).code, 0);
   EXPECT_EQ(io::read_npy(path("b.npy")).shape(), shape);
   fails("generate " + path("run") + " " + context + "--size 18x20 --frames 3 --out " + path("c.npy"), 3,
-        {"frames of 18 x 18", "18 x 20"});
+        {"frames of 18 x 18", "takes 18 x 20"});
   fails("generate " + path("run") + " " + context + "--size large --frames 3 --out " + path("c.npy"), 2,
         {"--size", "'large'"});
 }

@@ -185,7 +185,7 @@ TEST_F(GenerateProcess, MistakesAreExplained) {
   fails("--context " + path("clips.npy") + " --clip 2 --out " + path("x.npy"), 3, {"2 clips", "number 2"});
   fails("--context " + path("clips.npy") + " --context-frames 9 --out " + path("x.npy"), 3, {"5 frames", "9"});
   io::write_npy(path("large.npy"), io::Array(io::DType::u8, {4, 20, 20}));
-  fails("--context " + path("large.npy") + " --out " + path("x.npy"), 3, {"20 x 20", "trained on 12 x 12"});
+  fails("--context " + path("large.npy") + " --out " + path("x.npy"), 3, {"20 x 20", "takes 12 x 12"});
   io::write_npy(path("nan.npy"), io::make_array({1, 12, 12}, std::vector<float>(144, NAN)));
   fails("--context " + path("nan.npy") + " --out " + path("x.npy"), 3, {"nan.npy"});
   write_text(path("there.npy"), "");

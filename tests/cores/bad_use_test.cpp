@@ -36,14 +36,21 @@ TEST(BadUse, Options) {
   expect_error(ring(0.9, 0.9), {"[ConvS5]", "r_min < r_max <= 1", "r_min 0.9 and r_max 0.9"});
   expect_error(ring(0.9, 1.5), {"[ConvS5]", "r_max 1.5"});
   expect_error(make({.features = 32, .state_size = 7, .init = StateInit::lru}), {"state_size", "even", "7"});
-  expect_error(make({.features = 32, .state_size = 8, .init = StateInit::lru, .dynamics = Dynamics::selective}),
+  expect_error(make({.features = 32, .state_size = 8, .init = StateInit::lru, .dynamics = InputDynamics::selective}),
                {"[ConvS5] dynamics selective", "init lru", "gated"});
-  expect_error(make({.features = 32, .state_size = 8, .clip_eigs = false, .dynamics = Dynamics::gated}),
+  expect_error(make({.features = 32, .state_size = 8, .clip_eigs = false, .dynamics = InputDynamics::gated}),
                {"[ConvS5] dynamics gated", "clip_eigs"});
+  expect_error(make({.features = 32, .state_size = 8, .clip_eigs = false, .dynamics = InputDynamics::liquid}),
+               {"[ConvS5] dynamics liquid", "clip_eigs"});
+  expect_error(make({.features = 32,
+                     .state_size = 8,
+                     .discretization = ssm::Discretization::euler,
+                     .dynamics = InputDynamics::liquid}),
+               {"[ConvS5] dynamics liquid", "zoh or bilinear", "euler"});
   expect_error(make({.features = 32,
                      .state_size = 8,
                      .discretization = ssm::Discretization::bilinear,
-                     .dynamics = Dynamics::selective}),
+                     .dynamics = InputDynamics::selective}),
                {"[ConvS5] dynamics selective", "zoh", "bilinear"});
   const auto block = [&](nn::BlockKind kind) {
     return make({.features = 32, .state_size = 8, .kernel_d = 4, .activation_block = kind, .depthwise_kernel = 6});

@@ -39,9 +39,9 @@ TEST(ConvS5, ParameterCountsOfVariants) {
   EXPECT_EQ(count({}), 3 * P + resnet);
   EXPECT_EQ(count({.init = StateInit::lru}), 2 * P + resnet);
   EXPECT_EQ(count({.learned_state = true}), 5 * P + resnet);
-  EXPECT_EQ(count({.dynamics = Dynamics::selective}), 3 * P + P * U + resnet);
-  EXPECT_EQ(count({.dynamics = Dynamics::gated}), 3 * P + 2 * P * (9 * U + 1) + resnet);
-  EXPECT_EQ(count({.dynamics = Dynamics::liquid}), 5 * P + resnet);
+  EXPECT_EQ(count({.dynamics = InputDynamics::selective}), 3 * P + P * U + resnet);
+  EXPECT_EQ(count({.dynamics = InputDynamics::gated}), 3 * P + 2 * P * (9 * U + 1) + resnet);
+  EXPECT_EQ(count({.dynamics = InputDynamics::liquid}), 5 * P + resnet);
   EXPECT_EQ(count({.output_gate = ops::Activation::swish}), 3 * P + resnet + 9 * U * U + U + U * U + U);
   EXPECT_EQ(count({.activation_block = nn::BlockKind::sparse}), 3 * P + 2 * U * U + 24 * U);
   EXPECT_EQ(count({.activation_block = nn::BlockKind::convnext}), 3 * P + 8 * U * U + 58 * U);
@@ -55,12 +55,13 @@ TEST(ConvS5, InputDependentDynamicsBeginAsThePaper) {
   resets[3].fill_(true);
   const ConvS5Options plain{.features = 8, .state_size = 12, .layers = 2, .groups = 4};
   ConvS5Options selective = plain, gated = plain, liquid = plain, gate = plain, gelu_gate = plain;
-  selective.dynamics = Dynamics::selective, gated.dynamics = Dynamics::gated, liquid.dynamics = Dynamics::liquid;
+  selective.dynamics = InputDynamics::selective, gated.dynamics = InputDynamics::gated,
+  liquid.dynamics = InputDynamics::liquid;
   gate.output_gate = ops::Activation::swish, gelu_gate.output_gate = ops::Activation::gelu_erf;
   for (const StateInit init : {StateInit::hippo, StateInit::lru}) {
     for (ConvS5Options options : {selective, gated, liquid, gate, gelu_gate}) {
       const bool lru = init == StateInit::lru;
-      if (lru && options.dynamics == Dynamics::selective) continue;
+      if (lru && options.dynamics == InputDynamics::selective) continue;
       ConvS5Options base = plain;
       base.init = options.init = init;
       ConvS5 expected(base), varied(options);
@@ -77,22 +78,29 @@ TEST(ConvS5, InputDependentDynamicsBeginAsThePaper) {
   }
 }
 
-// No input makes a state grow: with coefficients within the unit disc, a state is at most the sum of its inputs, which are
-// bounded by the gain of the slowest step. Inputs of a thousand times the usual size stay finite over many frames.
+// No input makes a state grow: with coefficients within the unit disc a state is at most what came in,
+// |x_L| <= |x_0| + sum of |b_k|; without a new input, x_0 alone is the bound.
 TEST(ConvS5, InputDependentDynamicsStayBounded) {
   torch::NoGradGuard no_grad;
-  for (const Dynamics dynamics : {Dynamics::selective, Dynamics::gated, Dynamics::liquid}) {
-    ConvS5 core(ConvS5Options{.features = 8, .state_size = 12, .dynamics = dynamics, .groups = 4});
+  for (const InputDynamics dynamics : {InputDynamics::selective, InputDynamics::gated, InputDynamics::liquid}) {
+    const ConvS5Options options{.features = 8, .state_size = 12, .dynamics = dynamics, .groups = 4};
+    ConvS5 core(options);
     for (auto& item : core->named_parameters()) {
-      if (item.key().find(".dynamics.") != std::string::npos) item.value().copy_(randn(item.value().sizes(), 3));
+      if (item.key().find(".dynamics.") != std::string::npos) item.value().copy_(10 * randn(item.value().sizes(), 3));
+      if (item.key().ends_with("ssm.B")) item.value().mul_(1e-3);  // the signals are large, what comes in is not
     }
-    const at::Tensor x = 1e3 * randn({400, 1, 8, 2, 2}, 4).to(at::kFloat);
-    const State after = core->forward(x).state;
-    // Without inputs what is remembered only decays.
-    const State later = core->forward(at::zeros({400, 1, 8, 2, 2}), after).state;
-    const auto energy = [](const State& state) { return state.get("layers.0.x").square().sum().item<double>(); };
-    EXPECT_TRUE(std::isfinite(energy(after)));
-    EXPECT_LT(energy(later), energy(after));
+    const at::Tensor x = 10 * randn({300, 1, 8, 2, 2}, 4).to(at::kFloat),
+                     start = randn({1, 12, 2, 2}, 5).to(at::kFloat);
+    State before, none;
+    before.set("layers.0.x", start), none.set("layers.0.x", at::zeros_like(start));
+    const at::Tensor with = core->forward(x, before).state.get("layers.0.x"),
+                     without = core->forward(x, none).state.get("layers.0.x");
+    const auto size = [](const at::Tensor& s) {
+      return at::sqrt(s.narrow(1, 0, 6).square() + s.narrow(1, 6, 6).square());
+    };
+    // The recurrence is linear in its state: the difference is what is left of x_0.
+    EXPECT_TRUE((size(with - without) <= size(start) + 1e-4).all().item<bool>()) << name(dynamics);
+    EXPECT_TRUE(at::isfinite(with).all().item<bool>());
   }
 }
 

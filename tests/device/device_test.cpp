@@ -72,6 +72,10 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
     subjects.back().second["core"].update({{"activation_block", block}, {"learned_state", true}});
   }
   subjects.back().second["core"]["init"] = "lru";
+  for (const char* dynamics : {"selective", "gated", "liquid"}) {
+    subjects.push_back({dynamics, plain});
+    subjects.back().second["core"].update({{"dynamics", dynamics}, {"output_gate", "swish"}});
+  }
   EXPECT_EQ(models::all_models().size(), 4u)
       << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; codes and teco: in codes_test.cpp)";
   return subjects;

@@ -42,7 +42,9 @@ std::shared_ptr<models::Model> make(const Kind& kind) {
   uint64_t seed = 50;
   for (auto& item : model->named_parameters()) {  // no zero bias, no weight of one
     if (item.key().ends_with("bias")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.1);
-    if (item.key().ends_with(".x0")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat));
+    const bool zero = item.key().ends_with(".x0") || item.key().find(".dynamics.") != std::string::npos ||
+                      item.key().ends_with(".gate.weight");
+    if (zero) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat));
     if (item.key() == "decoder.last.weight") item.value().mul_(0.25);  // else rollouts are chaotic: any rounding grows
   }
   model->eval();
@@ -82,6 +84,9 @@ TEST(Predictor, VariantsOfConvS5AreThoseOfTheModel) {
     EXPECT_LT(difference(variant({{"activation_block", block}}), 2, 100), 1e-4) << block;
   }
   EXPECT_LT(difference(variant({{"init", "lru"}, {"learned_state", true}}), 2, 100), 1e-4);
+  for (const char* dynamics : {"selective", "gated", "liquid"}) {
+    EXPECT_LT(difference(variant({{"dynamics", dynamics}, {"output_gate", "swish"}}), 2, 100), 1e-4) << dynamics;
+  }
 }
 
 // Whether a context is one frame or many, after an earlier one or not: a sequence begins at the learned state.
@@ -298,7 +303,12 @@ double psnr(const at::Tensor& x, const at::Tensor& y) {
 }
 
 TEST(PredictorInt8, IsCloseToFloat32) {
-  for (const json& core : {kConvS5, json{{"name", "convlstm"}, {"features", 16}}}) {
+  std::vector<json> cores{kConvS5, json{{"name", "convlstm"}, {"features", 16}}};
+  for (const char* dynamics : {"selective", "gated", "liquid"}) {
+    cores.push_back(kConvS5);
+    cores.back().update({{"dynamics", dynamics}, {"output_gate", "swish"}, {"features", 32}, {"state_size", 64}});
+  }
+  for (const json& core : cores) {
     const Kind kind{core};
     const auto model = make(kind);
     const at::Tensor video = clips(kind, 2, 8);

@@ -4,7 +4,7 @@
 
 #include <complex>
 
-#include "convssm/ops/device.h"
+#include "convssm/ops/liquid.h"
 #include "tests/support.h"
 
 namespace convssm::ops {
@@ -111,6 +111,7 @@ TEST(PixelSteps, StayInTheUnitDisc) {
     c.m = c.m * 1e3;
     const PixelCoefficients out = pixel_steps(c.states, c.times, c.m, c.b);
     EXPECT_LE(max_abs(out.a), 1.0);
+    EXPECT_LE(max_abs(pixel_steps(c.states, c.times, c.m.to(at::kFloat), c.b.to(at::kFloat)).a), 1.0 + 1e-7);
     EXPECT_TRUE(at::isfinite(out.b).all().item<bool>());
     const at::Tensor z = at::complex(c.states.lambda_re, c.states.lambda_im) * c.states.step;
     const at::Tensor still = pixel_steps(c.states, {}, at::zeros_like(c.m), c.b).a;
@@ -119,18 +120,39 @@ TEST(PixelSteps, StayInTheUnitDisc) {
 }
 
 TEST(PixelSteps, NumbersDoNotDependOnThreads) {
-  const StepCase c = step_case(StepRule::sigmoid, GainRule::zoh, 16, true);
-  const auto gradients = [&](int threads) {
+  const StepCase c = step_case(StepRule::sigmoid, GainRule::zoh, 16, false);
+  const at::Tensor m = randn({64, 16, 3, 5}, 1), b = randn({64, 32, 3, 5}, 2), g = randn({64, 16, 3, 5, 2}, 3);
+  const auto numbers = [&](int threads) {
     at::set_num_threads(threads);
-    const at::Tensor re = c.states.lambda_re.detach().requires_grad_(true);
-    PixelStates states = c.states;
-    states.lambda_re = re;
-    const PixelCoefficients out = pixel_steps(states, c.times, c.m, c.b);
-    return torch::autograd::grad({at::real(out.a).sum() + out.b.sum()}, {re})[0];
+    const std::vector<at::Tensor> inputs{c.states.lambda_re, c.states.lambda_im, c.states.step, m, b};
+    for (auto input : inputs) input.requires_grad_(true);
+    const PixelCoefficients out = pixel_steps(c.states, {}, m, b);
+    const at::Tensor moved = liquid_coefficients(at::complex(c.states.step, c.states.step),
+                                                 at::complex(c.states.lambda_re, c.states.lambda_im), b);
+    const at::Tensor loss =
+        (at::view_as_real(out.a) * g).sum() + (out.b * out.b).sum() + (at::view_as_real(moved) * g).sum();
+    std::vector<at::Tensor> all = torch::autograd::grad({loss}, inputs);
+    for (const at::Tensor& x : {at::view_as_real(out.a), out.b, at::view_as_real(moved)}) all.push_back(x.detach());
+    return all;
   };
   const int before = at::get_num_threads();
-  EXPECT_TRUE(at::equal(gradients(1), gradients(3)));
+  const auto one = numbers(1), three = numbers(3);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << i;
   at::set_num_threads(before);
+}
+
+// A model that has diverged must not look sound.
+TEST(PixelSteps, NaNStaysNaN) {
+  for (const StepRule rule : {StepRule::softplus, StepRule::sigmoid}) {
+    for (const GainRule gain : {GainRule::zoh, GainRule::ring}) {
+      const StepCase c = step_case(rule, gain, 5, false);
+      c.m[1][2][0][3] = NAN;
+      const PixelCoefficients out = pixel_steps(c.states, {}, c.m, c.b);
+      EXPECT_TRUE(std::isnan(at::abs(out.a[1][2][0][3]).item<double>()));
+      EXPECT_TRUE(std::isnan(out.b[1][2][0][3].item<double>()));
+      EXPECT_EQ(at::isnan(at::view_as_real(out.a)).any(-1).sum().item<int64_t>(), 1);
+    }
+  }
 }
 
 struct LiquidCase {

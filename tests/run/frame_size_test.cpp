@@ -40,7 +40,12 @@ std::string write_trained(const ScratchFolder& scratch, const json& options) {
 }
 
 std::vector<json> size_test_cores() {
-  std::vector<json> cores{{{"name", "convlstm"}}, {{"name", "convgru"}}, {{"name", "convs5"}, {"init", "gaussian"}}};
+  std::vector<json> cores{{{"name", "convlstm"}},
+                          {{"name", "convgru"}},
+                          {{"name", "convrnn"}},
+                          {{"name", "hybrid"}, {"state_size", 8}, {"heads", 1}, {"window", 3}},
+                          {{"name", "convs5"}, {"init", "gaussian"}},
+                          {{"name", "convs5"}, {"dynamics", "gated"}, {"output_gate", "swish"}}};
   for (const char* block : {"resnet", "standard", "half_glu", "diag_resnet", "sparse", "convnext", "s4nd"}) {
     cores.push_back({{"name", "convs5"}, {"activation_block", block}});
   }
@@ -114,10 +119,20 @@ TEST(OtherFrameSize, CoresOnTokensSayWhyNot) {
     LoadedModel loaded = load_model(write_trained(scratch, options));
     expect_error([&] { change_frame_size(loaded, 24, 32); },
                  {"expected frames of 12 x 16", "got 24 x 32", core["name"],
-                  core.contains("patch") ? "12 tokens" : "1 token,", "'patch'", "convs5", "data.size=[12,16]"});
+                  core.contains("patch") ? "12 tokens" : "1 token,", "'patch'", "convs5", "Bring the frames"});
     EXPECT_TRUE(loaded.recipe.frames.same_size(kTrainedFrames));
     EXPECT_NO_THROW(change_frame_size(loaded, 12, 16)) << "its own size";
   }
+}
+
+// Attention on patches wants features that are whole patches: said when a model is made, not at its first frame.
+TEST(OtherFrameSize, FeaturesMustBeWholePatches) {
+  const ScratchFolder scratch;
+  const json hybrid = {{"name", "hybrid"}, {"state_size", 8}, {"heads", 1}, {"patch", 2}};
+  LoadedModel loaded = load_model(write_trained(scratch, size_test_options(hybrid)));
+  EXPECT_NO_THROW(change_frame_size(loaded, 24, 32));
+  expect_error([&] { change_frame_size(loaded, 20, 32); },
+               {"hybrid cannot take the 5x8 features", "whole patches of 2x2", "patch"});
 }
 
 TEST(OtherFrameSize, ExplainsWrongSizes) {

@@ -7,6 +7,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 PLAN = {
     "sweep": {"lr": ["1e-4", "5e-4", "1e-3"], "beyond": ["3e-3", "1e-2"], "judged_frames": 2, "set": ["train.steps=3"]},
     "ablation": {"of": "a", "set": ["train.steps=5"]},
+    "variant": {"evaluate": ["evaluate.metrics=[psnr_f01,lpips_alex]"]},
     "rows": [{"row": "a", "label": "A", "part": "table", "timing": True},
              {"row": "b", "label": "B", "part": "table"},
              {"row": "a_seed2", "label": "A", "part": "seed", "of": "a", "set": ["seed=2"]},
@@ -140,6 +141,21 @@ class Results(unittest.TestCase):
         self.assertIn("small                ablation   stale", self.run_driver("--list"))
         self.assertIn("the records small in", self.run_driver(code=1))
         self.assertEqual(self.record("small")["commands"][0].count("train.steps=5"), 1)
+
+    def test_a_variant_is_trained_as_an_ablation_and_scored_its_own_way(self):
+        row = {"row": "gate", "label": "gate", "part": "variant", "set": ["model.core.output_gate=swish"]}
+        self.write_plan({**PLAN, "rows": [*PLAN["rows"], row]})
+        weights = self.root / "weights"
+        weights.mkdir()
+        self.run_driver("--weights", str(weights), HOME=str(self.root))
+        train, evaluate = self.record("gate")["commands"]
+        self.assertIn("configs/laptop/a.yaml", train)
+        self.assertIn("train.steps=5 model.core.output_gate=swish", train)
+        self.assertIn("evaluate.metrics=[psnr_f01,lpips_alex]", evaluate)
+        shutil.rmtree(self.root / "results/gate")
+        shutil.rmtree(self.root / "runs/results/gate")
+        self.run_driver(HOME=str(self.root))  # no weights: a metric that is named would be an error
+        self.assertIn("evaluate.metrics=[psnr_f01]", self.record("gate")["commands"][1])
 
     def test_records_name_no_place_of_this_machine(self):
         weights = self.root / "weights"

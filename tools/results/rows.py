@@ -25,12 +25,16 @@ class Maker:
         return float(lr), ["train", str(CONFIGS / f"{row['of']}.yaml"), "--run", str(self.runs / row["row"]),
                            f"train.lr={lr}", *row["set"], *data]
 
+    def evaluate_arguments(self, row):
+        """Its own; a metric that is named is an error where its weights are missing, so LPIPS is left out then."""
+        return [words if self.weights else words.replace(",lpips_alex", "") for words in row.get("evaluate", [])]
+
     def make(self, row):
         """Trains and scores a row from where it was left; its record."""
         name, run = row["row"], self.runs / row["row"]
         lr, train = self.train_arguments(row)
         begun = self.begin(row, train)
-        steps = [train, ["evaluate", str(run), *row.get("evaluate", []),
+        steps = [train, ["evaluate", str(run), *self.evaluate_arguments(row),
                           *(["--weights", "$CONVSSM_WEIGHTS"] if self.weights else [])]]
         if row.get("timing"):
             steps.append(["evaluate", str(run), "--timing"])

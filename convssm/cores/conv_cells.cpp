@@ -1,5 +1,5 @@
 // The states' names, the checks and the plan are written once for every cell; the layers are run by layer_stack.h.
-#include "convssm/cores/conv_rnn.h"
+#include "convssm/cores/conv_cells.h"
 
 #include <ATen/ATen.h>
 #include <torch/nn/modules/container/modulelist.h>
@@ -22,8 +22,8 @@ at::Tensor per_frame(const at::Tensor& resets) {
 
 }  // namespace
 
-ConvRnnOptions ConvRnnOptions::from_json(const char* owner, const nlohmann::json& json) {
-  ConvRnnOptions o;
+ConvCellOptions ConvCellOptions::from_json(const char* owner, const nlohmann::json& json) {
+  ConvCellOptions o;
   OptionReader read(owner, json);
   read("features", o.features);
   read("layers", o.layers);
@@ -46,8 +46,8 @@ std::vector<at::Tensor> ConvCell::frames(const at::Tensor& x, int64_t L) {
   return x.view({L, x.size(0) / L, x.size(1), x.size(2), x.size(3)}).unbind(0);
 }
 
-ConvRnnImpl::ConvRnnImpl(const char* name, const ConvRnnOptions& options, std::vector<std::string> state_names,
-                         MakeCell make)
+ConvCellStackImpl::ConvCellStackImpl(const char* name, const ConvCellOptions& options,
+                                     std::vector<std::string> state_names, MakeCell make)
     : name_(name), options_(options), state_names_(std::move(state_names)) {
   require(name, options.features > 0, "features must be positive, got {}", options.features);
   require_between(name, "layers", options.layers, 1, most_layers);
@@ -64,12 +64,12 @@ ConvRnnImpl::ConvRnnImpl(const char* name, const ConvRnnOptions& options, std::v
   }
 }
 
-void ConvRnnImpl::train(bool on) {
+void ConvCellStackImpl::train(bool on) {
   finite_.forget();
   Module::train(on);
 }
 
-StackLayer ConvRnnImpl::stack_layer(const Layer& layer, const at::Tensor& x) const {
+StackLayer ConvCellStackImpl::stack_layer(const Layer& layer, const at::Tensor& x) const {
   StackLayer made{layer.module.get(), {}, {}};
   for (const std::string& name : state_names_) made.states.push_back({name, x.sizes().slice(1).vec()});
   made.run = [layer = layer, wrapper = options_.wrapper, training = is_training()](const nn::Tensors& in, int64_t L,
@@ -83,7 +83,7 @@ StackLayer ConvRnnImpl::stack_layer(const Layer& layer, const at::Tensor& x) con
   return made;
 }
 
-CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
+CoreOutput ConvCellStackImpl::forward(const at::Tensor& x, const State& state, const Timing& timing) {
   ops::require_dims(name_, "x", x, 5, "[L,B,C,H,W]");
   require(name_, x.size(2) == options_.features, "x must be [L,B,{},H,W], got {}", options_.features,
           ops::shape_text(x.sizes()));
@@ -94,7 +94,7 @@ CoreOutput ConvRnnImpl::forward(const at::Tensor& x, const State& state, const T
   return run_layers(name_, layers, x, state, timing);
 }
 
-nn::Buffer ConvRnnImpl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
+nn::Buffer ConvCellStackImpl::plan(nn::FramePlan& plan, const nn::Buffer& x) {
   finite_(name_, *this);
   nn::Buffer u = x;
   for (size_t i = 0; i < layers_.size(); ++i) {

@@ -16,7 +16,7 @@
 
 namespace convssm::cores {
 
-struct ConvRnnOptions {
+struct ConvCellOptions {
   int64_t features = 0;  // channels of the frames and of the states
   int64_t layers = 1;
   int64_t kernel = 3;
@@ -24,7 +24,7 @@ struct ConvRnnOptions {
   uint64_t seed = 0;
 
   // From {"features": 64, "layers": 8, ...}, the wrapper's options on the same level. `owner` names the core in errors.
-  static ConvRnnOptions from_json(const char* owner, const nlohmann::json& json);
+  static ConvCellOptions from_json(const char* owner, const nlohmann::json& json);
 };
 
 class ConvCell : public torch::nn::Module {
@@ -46,19 +46,20 @@ class ConvCell : public torch::nn::Module {
   static std::vector<at::Tensor> frames(const at::Tensor& x, int64_t L);
 };
 
-class ConvRnnImpl : public Core {
+class ConvCellStackImpl : public Core {
  public:
   CoreOutput forward(const at::Tensor& x, const State& state = {}, const Timing& timing = {}) override;
   bool has_plan() const override { return true; }
   nn::Buffer plan(nn::FramePlan& plan, const nn::Buffer& x) override;
-  const ConvRnnOptions& options() const { return options_; }
+  const ConvCellOptions& options() const { return options_; }
   void train(bool on = true) override;
 
  protected:
-  using MakeCell = std::shared_ptr<ConvCell> (*)(const ConvRnnOptions& options, const Stream& stream);
+  using MakeCell = std::shared_ptr<ConvCell> (*)(const ConvCellOptions& options, const Stream& stream);
 
   // State: `layers.<i>.<name>` for each of the state names.
-  ConvRnnImpl(const char* name, const ConvRnnOptions& options, std::vector<std::string> state_names, MakeCell make);
+  ConvCellStackImpl(const char* name, const ConvCellOptions& options, std::vector<std::string> state_names,
+                    MakeCell make);
 
  private:
   struct Layer {
@@ -69,7 +70,7 @@ class ConvRnnImpl : public Core {
   StackLayer stack_layer(const Layer& layer, const at::Tensor& x) const;
 
   const char* name_;
-  ConvRnnOptions options_;
+  ConvCellOptions options_;
   std::vector<std::string> state_names_;
   std::vector<Layer> layers_;
   nn::FiniteCheck finite_;
