@@ -221,7 +221,7 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--step", options->step, "Checkpoint of this step instead of the newest");
   command->add_flag("--timing", options->timing,
                     "Instead: forecasts at other frame rates than in training and with frames missing, by PSNR and "
-                    "SSIM, as timing.json and two charts (moving-mnist, cores convs5 and s5)");
+                    "SSIM, as timing.json and two charts (moving-mnist, cores that know intervals, such as convs5)");
   command->footer(
       "Examples:\n  convssm evaluate runs/demo\n"
       "  convssm evaluate runs/demo evaluate.samples=64 evaluate.horizons=[50,100,200] --out scores\n"

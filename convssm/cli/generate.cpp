@@ -167,7 +167,8 @@ void run_generate(const GenerateCommand& c) {
   if (!c.out.empty() && result.frames > 0) tell_result(c, start, format, result.frames);
   if (!c.save_state.empty() && !result.diverged) {
     generate::save_state(c.save_state, result.state, state_owner(loaded));
-    log_info("state: {}; go on with --state {}", c.save_state, c.save_state);
+    log_info("state: {}; go on with --state {}{}", c.save_state, c.save_state,
+             c.size.empty() ? "" : " --size " + c.size);
   }
   if (result.diverged) {
     fail(ErrorKind::numeric, "frame {} holds NaN or infinity: the forecast has diverged. {}", result.frames,

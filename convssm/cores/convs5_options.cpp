@@ -22,14 +22,19 @@ void check_dynamics(const ConvS5Options& o) {
   const bool zoh = o.discretization == ssm::Discretization::zoh, euler = o.discretization == ssm::Discretization::euler;
   require("ConvS5", !lru || o.dynamics != InputDynamics::selective,
           "dynamics {} needs a time step, and init lru has none; use dynamics gated, or init hippo", dynamics);
-  require("ConvS5", lru || zoh || (liquid && !euler), "dynamics {} is for discretization {}, got {}", dynamics,
+  require("ConvS5", lru || zoh || (liquid && !euler),
+          "dynamics {} is for discretization {}, got {}; set it so, or dynamics fixed", dynamics,
           liquid ? "zoh or bilinear" : "zoh", ssm::name(o.discretization));
   require("ConvS5", lru || o.clip_eigs, "dynamics {} needs clip_eigs true: other states could grow", dynamics);
 }
 
 std::optional<ops::Activation> parse_output_gate(const std::string& text) {
   if (text == "none") return {};
-  return ops::parse_activation(text);
+  try {
+    return ops::parse_activation(text);
+  } catch (const Error& error) {
+    fail(ErrorKind::usage, "[ConvS5] output_gate must be none or the activation of the gate: {}", error.what());
+  }
 }
 
 StateInit parse_state_init(const std::string& text) {

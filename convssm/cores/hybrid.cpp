@@ -21,7 +21,8 @@ void check_options(const HybridOptions& o) {
   cores::check_options(c);
   require("Hybrid", o.window >= 1, "window must be at least 1 frame, the own one included, got {}", o.window);
   require_between("Hybrid", "window", o.window, 1, 1'000'000);
-  require_between("Hybrid", "attention_every", o.attention_every, 1, c.layers);
+  require("Hybrid", o.attention_every >= 1 && o.attention_every <= c.layers,
+          "attention_every must be 1 to {}, the number of layers, got {}", c.layers, o.attention_every);
   require_between("Hybrid", "patch", o.patch, 1, most_kernel);
   require("Hybrid", o.mlp >= 0, "mlp must be positive, or 0 for 4 * features, got {}", o.mlp);
   require("Hybrid", o.heads > 0 && c.features % o.heads == 0,

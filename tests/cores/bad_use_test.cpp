@@ -71,7 +71,11 @@ TEST(BadUse, NamedOptions) {
   expect_error([] { make_core("s5", {{"clip_eigs", 1}}); }, {"clip_eigs", "true or false"});
   expect_error([] { make_core("convs5", {{"activation_block", "resnext"}}); }, {"resnet", "'resnext'"});
   expect_error([] { make_core("convs5", {{"dynamics", "mamba"}}); }, {"[ConvS5] dynamics", "selective", "'mamba'"});
-  expect_error([] { make_core("convs5", {{"output_gate", "sigmoid"}}); }, {"[activation]", "swish", "'sigmoid'"});
+  expect_error(
+      [] {
+        make_core("convs5", {{"output_gate", "sigmoid"}});
+      },
+      {"[ConvS5] output_gate", "none", "swish", "'sigmoid'"});
   for (const char* core : {"convlstm", "convgru", "s5", "transformer"}) {
     expect_error([&] { make_core(core, {{"features", 8}, {"dynamics", "selective"}}); }, {"'dynamics'"});
   }
