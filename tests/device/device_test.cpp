@@ -70,8 +70,9 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
     subjects.back().second["core"].update({{"activation_block", block}, {"learned_state", true}});
   }
   subjects.back().second["core"]["init"] = "lru";
-  EXPECT_EQ(models::all_models().size(), 4u)
-      << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; codes and teco: in codes_test.cpp)";
+  EXPECT_EQ(models::all_models().size(), 5u)
+      << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; "
+         "codes and teco: in codes_test.cpp; cwvae: in cwvae_test.cpp)";
   return subjects;
 }
 
