@@ -6,6 +6,7 @@ set(core_headers
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
     ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/liquid.h ops/lstm_gates.h ops/memory_meter.h
     ops/norm.h ops/packed_conv.h ops/pixel_steps.h ops/pixel_steps_kernels.h ops/resize.h ops/runtime.h ops/scan.h
+    ops/strided_conv.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h ssm/ring_states.h
     nn/activation_block.h nn/attention.h nn/favor.h nn/frame_coder.h nn/frame_plan.h nn/maskgit.h nn/modules.h
@@ -28,7 +29,8 @@ set(convssm_headers
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
-    models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
+    models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h
+    models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
     models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h

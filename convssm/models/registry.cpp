@@ -9,6 +9,7 @@
 #include "convssm/base/memory.h"
 #include "convssm/base/registry.h"
 #include "convssm/models/codes/code_predictor.h"
+#include "convssm/models/cwvae/cwvae.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -38,6 +39,12 @@ std::shared_ptr<Model> make_teco(const nlohmann::json& json, const data::FrameFo
   return std::make_shared<Teco>(TecoOptions::from_json(json));
 }
 
+std::shared_ptr<Model> make_cwvae(const nlohmann::json& json, const data::FrameFormat& frames) {
+  CwvaeOptions options = CwvaeOptions::from_json(json);
+  options.frames.channels = frames.depth(), options.frames.height = frames.height, options.frames.width = frames.width;
+  return std::make_shared<Cwvae>(options);
+}
+
 // Options that change how futures are drawn, not what was learned.
 const std::vector<std::string> kSampling = {"temperature", "top_k", "core.window", "core.recompute", "like_reference"};
 const std::vector<std::string> kTecoSampling = {"temperature",    "top_k",         "core.window",    "core.recompute",
@@ -59,6 +66,11 @@ std::vector<ModelInfo> own_models() {
        [](const nlohmann::json& json) { check_core_options(CodeOptions::from_json(json).core); }},
       {"teco", "latents of pairs of frames of codes, temporal core, MaskGit prior, decoder", make_teco, kTecoSampling,
        [](const nlohmann::json& json) { check_core_options(TecoOptions::from_json(json).core); }},
+      {"cwvae",
+       "recurrent latents of several clocks on pixels or codes, negative evidence bound",
+       make_cwvae,
+       {"mean_only"},
+       [](const nlohmann::json& json) { CwvaeOptions::from_json(json); }},
   };
 }
 

@@ -69,6 +69,8 @@ TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) { expect_the_same_bit
 
 TEST(KilledTraining, OfATokenizerEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_tokenizer()); }
 
+TEST(KilledTraining, OfAModelThatDrawsEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_cwvae()); }
+
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
 #if !defined(__x86_64__)

@@ -30,6 +30,17 @@ inline std::string tiny_tokenizer() {
          "evaluate: {frames: 3, samples: 5, chunk: 2, batch: 2, strips: 2}\n";
 }
 
+// Noise in every step, levels whose windows do not divide the clips.
+inline std::string tiny_cwvae() {
+  return "model:\n"
+         "  {name: cwvae, levels: 3, factor: 2, stochastic: 3, deterministic: 8, embedding: 8, filters: 2, "
+         "dense_features: 8}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm

@@ -34,7 +34,9 @@ INSTANTIATE_TEST_SUITE_P(
                       CountedConfig{"minecraft/teco_convs5", 214754544},
                       CountedConfig{"minecraft/teco_transformer", 271278832},
                       CountedConfig{"habitat/teco_transformer", 386098544},
-                      CountedConfig{"habitat/teco_convs5", 351100784}),
+                      CountedConfig{"habitat/teco_convs5", 351100784},
+                      CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
+                      CountedConfig{"minecraft/cwvae", 139959316}),
     [](const auto& i) {
       std::string name = i.param.config;
       std::ranges::replace(name, '/', '_');

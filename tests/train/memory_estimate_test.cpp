@@ -185,6 +185,26 @@ TEST(MemoryEstimate, KnowsThatFewFramesCount) {
   EXPECT_LT(ratio, 1.5);
 }
 
+// Levels that tick every 9 frames, of clips that end in the middle of a window.
+TEST(MemoryEstimate, KnowsModelsOfSeveralClocks) {
+  const std::shared_ptr<models::Model> model = models::make_model({{"name", "cwvae"},
+                                                                   {"factor", 3},
+                                                                   {"deterministic", 32},
+                                                                   {"embedding", 32},
+                                                                   {"filters", 8},
+                                                                   {"dense_features", 32}},
+                                                                  {1, 32, 32});
+  const MemoryEstimate estimate = estimate_memory(*model, {at::zeros({1, 40, 1, 32, 32})});
+  EXPECT_EQ(estimate.given, 0);
+  TrainOptions o;
+  o.batch = 3, o.frames = 40;
+  ops::MemoryMeter meter;
+  add_gradients(*model, {at::zeros({3, 40, 1, 32, 32})}, {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.6);
+}
+
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {
