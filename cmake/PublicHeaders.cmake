@@ -5,7 +5,7 @@ set(core_headers
     base/random.h base/registry.h base/stop_request.h base/threads.h
     ops/activation.h ops/activation_kind.h ops/adamw.h ops/allocator.h ops/check.h ops/conv2d.h
     ops/conv_algorithm.h ops/dense.h ops/depthwise.h ops/device.h ops/libtorch.h ops/liquid.h ops/lstm_gates.h ops/memory_meter.h
-    ops/norm.h ops/packed_conv.h ops/pixel_steps.h ops/pixel_steps_kernels.h ops/resize.h ops/runtime.h ops/scan.h
+    ops/norm.h ops/packed_conv.h ops/pixel_steps.h ops/resize.h ops/runtime.h ops/scan.h ops/step_rules.h
     ops/strided_conv.h
     ssm/conv_operator.h ssm/conv_ssm.h ssm/diagonal_states.h ssm/discretize.h ssm/discretize_kernels.h
     ssm/hippo.h ssm/initializers.h ssm/ring_states.h

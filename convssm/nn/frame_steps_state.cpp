@@ -7,9 +7,9 @@
 #include "convssm/nn/frame_steps.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/frame_kernels.h"
+#include "convssm/ops/kept_pixel_states.h"
 #include "convssm/ops/liquid_kernels.h"
 #include "convssm/ops/lstm_gates_kernels.h"
-#include "convssm/ops/pixel_steps.h"
 #include "convssm/ops/scan_kernels.h"
 
 namespace convssm::nn {

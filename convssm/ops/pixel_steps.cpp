@@ -10,6 +10,7 @@
 #include "convssm/ops/check.h"
 #include "convssm/ops/device.h"
 #include "convssm/ops/elementwise.h"
+#include "convssm/ops/kept_pixel_states.h"
 #include "convssm/ops/libtorch.h"
 #include "convssm/ops/pixel_rows.h"
 

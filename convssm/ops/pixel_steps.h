@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "convssm/ops/pixel_steps_kernels.h"
+#include "convssm/ops/step_rules.h"
 
 namespace convssm::ops {
 
@@ -26,15 +26,6 @@ struct PixelStates {
 };
 PixelCoefficients pixel_steps(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
                               const at::Tensor& b);
-
-// What the kernels take of them, in memory of its own.
-struct KeptPixelStates {
-  at::Tensor lambda_re, lambda_im, step;
-  StepRule rule;
-  GainRule gain;
-  StepConstants constants() const;
-};
-KeptPixelStates keep_states(const PixelStates& states);
 
 // The same in plain tensor operations: the reference, any device, any derivative. Off the CPU it is what runs, and keeps about a
 // hundred bytes for each state and frame.

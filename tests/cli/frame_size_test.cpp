@@ -94,7 +94,7 @@ TEST_F(FrameSizeProcess, TimingTakesItToo) {
 }
 
 TEST_F(FrameSizeProcess, ScoresOfAnotherSizeAreNotExported) {
-  ASSERT_EQ(run("evaluate " + path("run") + " data.image_size=18").code, 0);
+  ASSERT_EQ(run("evaluate " + path("run") + " data.image_size=18 --out " + path("run")).code, 0);
   const Outcome exported = run("export " + path("run") + " --out " + path("exported"));
   EXPECT_EQ(exported.code, 0) << exported.err;
   EXPECT_FALSE(std::filesystem::exists(path("exported") + "/metrics.json"));

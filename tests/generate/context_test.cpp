@@ -160,7 +160,7 @@ TEST(Context, WhatDoesNotFitIsRefused) {
                           const std::vector<std::string>& parts) {
     expect_error([&] { read_context(scratch.path("a.npy"), format, o); }, parts);
   };
-  refuse(weather(), {}, {"a.npy", "6 x 4 with 1 channel ", "trained on 6 x 4 with 2 channels"});
+  refuse(weather(), {}, {"a.npy", "6 x 4 with 1 channel ", "takes 6 x 4 with 2 channels"});
   refuse(kBytes, {.frames = 4}, {"has 3 frames, a context of 4"});
   refuse(kBytes, {.frames = -4}, {"has 3 frames, a context of 4"});
   refuse(kBytes, {.first = 3}, {"has 3 frames", "number 3"});

@@ -42,9 +42,9 @@ std::shared_ptr<models::Model> make(const Kind& kind) {
   uint64_t seed = 50;
   for (auto& item : model->named_parameters()) {  // no zero bias, no weight of one
     if (item.key().ends_with("bias")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.1);
-    const bool zero = item.key().ends_with(".x0") || item.key().find(".dynamics.") != std::string::npos ||
-                      item.key().ends_with(".gate.weight");
-    if (zero) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat));
+    if (item.key().ends_with(".x0")) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat));
+    const bool varied = item.key().find(".dynamics.") != std::string::npos || item.key().ends_with(".gate.weight");
+    if (varied) item.value().add_(randn(item.value().sizes(), ++seed).to(at::kFloat), 0.02);
     if (item.key() == "decoder.last.weight") item.value().mul_(0.25);  // else rollouts are chaotic: any rounding grows
   }
   model->eval();

@@ -82,7 +82,7 @@ TEST(OtherFrameSize, TheCompiledEngineRunsAsTheModelDoes) {
     change_frame_size(loaded, kOtherFrames.height, kOtherFrames.width);
     const auto frames = [&](bool compile) {
       generate::Predictor predictor(*loaded.model, {.batch = 2, .compile = compile});
-      EXPECT_EQ(predictor.compiled(), compile);
+      EXPECT_EQ(predictor.compiled(), compile && core["name"] != "hybrid");  // which has no plan
       predictor.start({video.slice(1, 0, 4)});
       std::vector<at::Tensor> all{predictor.next()};
       for (int64_t k = 4; k < video.size(1); ++k) all.push_back(predictor.next(video.select(1, k)));
@@ -131,8 +131,8 @@ TEST(OtherFrameSize, FeaturesMustBeWholePatches) {
   const json hybrid = {{"name", "hybrid"}, {"state_size", 8}, {"heads", 1}, {"patch", 2}};
   LoadedModel loaded = load_model(write_trained(scratch, size_test_options(hybrid)));
   EXPECT_NO_THROW(change_frame_size(loaded, 24, 32));
-  expect_error([&] { change_frame_size(loaded, 20, 32); },
-               {"hybrid cannot take the 5x8 features", "whole patches of 2x2", "patch"});
+  expect_error([&] { change_frame_size(loaded, 22, 32); },
+               {"hybrid cannot take the 11x16 features", "whole patches of 2x2", "patch"});
 }
 
 TEST(OtherFrameSize, ExplainsWrongSizes) {
