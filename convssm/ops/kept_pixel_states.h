@@ -15,4 +15,10 @@ struct KeptPixelStates {
 };
 KeptPixelStates keep_states(const PixelStates& states);
 
+// log(exp(step) - 1), of which softplus makes the step again.
+at::Tensor before_softplus(const at::Tensor& step);
+
+// `step` as StepConstants has it.
+at::Tensor kernel_step(const PixelStates& states);
+
 }  // namespace convssm::ops

@@ -107,25 +107,7 @@ void check(const PixelStates& s, const at::Tensor& times, const at::Tensor& m, c
   if (times.defined()) require_shape("pixel_steps", "times", times, {b.size(0)});
 }
 
-// log(exp(step) - 1), of which softplus makes the step again.
-at::Tensor before_softplus(const at::Tensor& step) { return step + at::log(-at::expm1(-step)); }
-
-// `step` as StepConstants has it.
-at::Tensor kernel_step(const PixelStates& states) {
-  return states.rule == StepRule::softplus ? before_softplus(states.step) : states.step;
-}
-
 }  // namespace
-
-StepConstants KeptPixelStates::constants() const {
-  return {lambda_re.size(0),      rule, gain, lambda_re.data_ptr<double>(), lambda_im.data_ptr<double>(),
-          step.data_ptr<double>()};
-}
-
-KeptPixelStates keep_states(const PixelStates& states) {
-  const auto own = [](const at::Tensor& x) { return x.detach().to(at::kDouble).contiguous().clone(); };
-  return {own(states.lambda_re), own(states.lambda_im), own(kernel_step(states)), states.rule, states.gain};
-}
 
 PixelCoefficients pixel_steps(const PixelStates& states, const at::Tensor& times, const at::Tensor& m,
                               const at::Tensor& b) {
