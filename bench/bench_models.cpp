@@ -16,14 +16,14 @@ namespace {
 
 const std::string kRecompute = "_recompute";
 
-run::Config read_config(const std::string& size, const std::string& name) {
+}  // namespace
+
+run::Config bench_config(const std::string& size, const std::string& name) {
   for (const BenchConfig& config : kBenchConfigs) {
     if (config.size == size && config.name == name) return run::Config::from_json(io::parse_yaml(config.yaml, name));
   }
   fail(ErrorKind::usage, "[bench] there is no model '{}' of the size '{}'", name, size);
 }
-
-}  // namespace
 
 at::Tensor BenchModel::clip(int64_t frames) const {
   return run::make_dataset(config)->clip(data::Split::train, 0, frames).video;
@@ -31,7 +31,7 @@ at::Tensor BenchModel::clip(int64_t frames) const {
 
 BenchModel make_bench_model(const std::string& size, const std::string& name) {
   const bool recompute = name.ends_with(kRecompute);
-  BenchModel made{name, {}, {}, read_config(size, recompute ? name.substr(0, name.size() - kRecompute.size()) : name)};
+  BenchModel made{name, {}, {}, bench_config(size, recompute ? name.substr(0, name.size() - kRecompute.size()) : name)};
   if (recompute) made.config.model["core"]["recompute"] = true;
   made.format = run::make_dataset(made.config)->format();
   made.model = run::make_model(made.config, made.format);

@@ -12,6 +12,9 @@
 
 namespace convssm::bench {
 
+// The config `name` of a size: "paper" (configs/moving_mnist, the rows of 300 frames), or a folder: "mini", "maze", "tokenizer".
+run::Config bench_config(const std::string& size, const std::string& name);
+
 struct BenchModel {
   std::string name;  // "convs5", "transformer_recompute", ...
   std::shared_ptr<models::Model> model;

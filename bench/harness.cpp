@@ -88,6 +88,7 @@ const std::vector<Group>& all_groups() {
       {"cost", "the paper's cost table: every model at the paper's size, about 6 minutes", bench_cost, false},
       {"tokenizer", "encoding, decoding and training of the VQ-GAN against PyTorch", bench_tokenizer, false},
       {"codes", "training and generation of TECO against PyTorch, and by length", bench_codes, false},
+      {"models", "every kind of model at laptop size: training, generation and states", bench_models, false},
       {"scaling", "time and memory over the number of frames, about 6 minutes", bench_scaling, false},
   };
   return groups;

@@ -67,6 +67,7 @@ void bench_cost(const Settings& settings, const Report& report);
 void bench_scaling(const Settings& settings, const Report& report);
 void bench_tokenizer(const Settings& settings, const Report& report);
 void bench_codes(const Settings& settings, const Report& report);
+void bench_models(const Settings& settings, const Report& report);
 void bench_worlds(const Settings& settings, const Report& report);
 
 }  // namespace convssm::bench
