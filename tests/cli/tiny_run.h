@@ -41,6 +41,19 @@ inline std::string tiny_cwvae() {
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 
+// Windows and dropout that are drawn in every step, on the codes of a tokenizer of random weights.
+inline std::string tiny_perceiver_ar() {
+  return "model:\n"
+         "  {name: perceiver_ar, features: 8, layers: 1, heads: 2, latents: 16, context: 30, dropout: 0.2,\n"
+         "   tokenizer: {name: vqgan, frames: {channels: 1, height: 12, width: 12, low: 0, high: 255}, features: 4,\n"
+         "               multipliers: [1, 2, 2], blocks: 1, attention: [], latent: 4, groups: 2,\n"
+         "               quantizer: {name: ema, size: 16, features: 4}, discriminator: {weight: 0}}}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm
