@@ -10,7 +10,6 @@
 
 #include "convssm/models/registry.h"
 #include "convssm/nn/recompute.h"
-#include "convssm/nn/rotary.h"
 #include "convssm/ssm/initializers.h"
 #include "tests/models/perceiver_ar_golden.h"
 #include "tests/support.h"
@@ -227,19 +226,6 @@ TEST(PerceiverAr, TheMostLikelyCodesAreKept) {
   EXPECT_LT(distance(kept(0, 0.5)[0], at::tensor({1.0, 0.0, 0.0, 0.0}, at::kDouble)), 1e-12);
   EXPECT_LT(distance(kept(0, 1e-9)[1], at::tensor({1.0, 0.0, 0.0, 0.0}, at::kDouble)), 1e-12);
   EXPECT_LT(distance(kept(2, 1)[0], at::tensor({0.625, 0.0, 0.375, 0.0}, at::kDouble)), 1e-12);
-}
-
-TEST(Rotary, ProductsOnALineDependOnDifferences) {
-  const at::Tensor q = testing::randn({1, 8}, 1), k = testing::randn({1, 8}, 2);
-  const auto turned = [](const at::Tensor& x, int64_t position) {
-    const at::Tensor angles = nn::line_angles(at::full({1}, position, at::kLong), 2, 50);
-    return nn::rotate_neighbours(x, angles.cos(), angles.sin());
-  };
-  const auto product = [&](int64_t a, int64_t b) { return (turned(q, a) * turned(k, b)).sum().item<double>(); };
-  EXPECT_NEAR(product(7, 3), product(1000004, 1000000), 1e-8);
-  EXPECT_GT(std::abs(product(7, 3) - product(7, 2)), 1e-3);
-  EXPECT_TRUE(turned(q, 9).slice(1, 4).equal(q.slice(1, 4))) << "channels beyond the pairs stay";
-  EXPECT_NEAR(nn::line_angles(at::full({1}, 3, at::kLong), 3, 49)[0][1].item<double>(), 3 / 7.0, 1e-12);
 }
 
 TEST(PerceiverAr, RefusesWhatItCannotDo) {
