@@ -31,6 +31,7 @@ set(convssm_headers
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
     models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h
     models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
+    models/perceiver_ar/network.h models/perceiver_ar/past.h models/perceiver_ar/perceiver_ar.h
     models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h

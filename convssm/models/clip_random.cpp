@@ -50,13 +50,16 @@ at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes) {
   return draw(position, sizes, [](Stream& stream) { return stream.normal(); });
 }
 
-at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities) {
-  const at::Tensor u =
-      draw_uniform(position, probabilities.sizes().slice(1, probabilities.dim() - 2)).to(probabilities.device());
+at::Tensor choose_category(const at::Tensor& numbers, const at::Tensor& probabilities) {
   const at::Tensor ends = probabilities.to(at::kDouble).cumsum(-1);
   // Times their sum, which rounding keeps from being 1: then a category ends above the number, and one of 0 never does.
-  const at::Tensor below = ends <= u.unsqueeze(-1) * ends.slice(-1, -1);
+  const at::Tensor below = ends <= numbers.unsqueeze(-1) * ends.slice(-1, -1);
   return below.sum(-1).clamp_max(probabilities.size(-1) - 1);
+}
+
+at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities) {
+  const at::Tensor numbers = draw_uniform(position, probabilities.sizes().slice(1, probabilities.dim() - 2));
+  return choose_category(numbers.to(probabilities.device()), probabilities);
 }
 
 }  // namespace convssm::models

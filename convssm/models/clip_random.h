@@ -18,6 +18,9 @@ at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes);
 // Standard normal numbers, likewise.
 at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes);
 
+// A choice for each row of probabilities [...,K] by numbers [...] in [0,1): the category in which the number falls.
+at::Tensor choose_category(const at::Tensor& numbers, const at::Tensor& probabilities);
+
 // A choice for each row of probabilities [B,...,K] that sum to 1 but for rounding: int64 [B,...]. One of 0 is never drawn.
 at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities);
 

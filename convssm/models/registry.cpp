@@ -10,6 +10,7 @@
 #include "convssm/base/registry.h"
 #include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/cwvae/cwvae.h"
+#include "convssm/models/perceiver_ar/perceiver_ar.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -45,10 +46,16 @@ std::shared_ptr<Model> make_cwvae(const nlohmann::json& json, const data::FrameF
   return std::make_shared<Cwvae>(options);
 }
 
+std::shared_ptr<Model> make_perceiver_ar(const nlohmann::json& json, const data::FrameFormat&) {
+  return std::make_shared<PerceiverAr>(PerceiverArOptions::from_json(json));
+}
+
 // Options that change how futures are drawn, not what was learned.
-const std::vector<std::string> kSampling = {"temperature", "top_k", "core.window", "core.recompute", "like_reference"};
-const std::vector<std::string> kTecoSampling = {"temperature",    "top_k",         "core.window",    "core.recompute",
-                                                "like_reference", "maskgit.draft", "maskgit.revise", "maskgit.rounds"};
+const std::vector<std::string> kSampling = {"temperature", "top_k",          "top_p",
+                                            "core.window", "core.recompute", "like_reference"};
+const std::vector<std::string> kTecoSampling = {"temperature",   "top_k",          "top_p",
+                                                "core.window",   "core.recompute", "like_reference",
+                                                "maskgit.draft", "maskgit.revise", "maskgit.rounds"};
 
 std::vector<ModelInfo> own_models() {
   return {
@@ -71,6 +78,11 @@ std::vector<ModelInfo> own_models() {
        make_cwvae,
        {"mean_only"},
        [](const nlohmann::json& json) { CwvaeOptions::from_json(json); }},
+      {"perceiver_ar",
+       "codes of a tokenizer one after the other, with attention to the whole history, cross-entropy",
+       make_perceiver_ar,
+       {"temperature", "top_k", "top_p"},
+       [](const nlohmann::json& json) { PerceiverArOptions::from_json(json); }},
   };
 }
 

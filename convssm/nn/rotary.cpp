@@ -30,4 +30,21 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& angles) {
   return at::cat({halves[0] * c - halves[1] * s, halves[0] * s + halves[1] * c}, -1);
 }
 
+at::Tensor line_angles(const at::Tensor& positions, int64_t pairs, double wavelength) {
+  at::Tensor rates = at::empty({pairs}, at::kDouble);
+  for (int64_t k = 0; k < pairs; ++k) {
+    const double share = pairs > 1 ? static_cast<double>(k) / static_cast<double>(pairs - 1) : 0;
+    rates.data_ptr<double>()[k] = 1 / std::pow(wavelength, share);
+  }
+  return positions.to(at::kDouble).unsqueeze(1) * rates.to(positions.device());
+}
+
+at::Tensor rotate_neighbours(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines) {
+  const int64_t size = x.size(-1), turned = 2 * cosines.size(-1);
+  const at::Tensor pairs = x.narrow(-1, 0, turned).unflatten(-1, {turned / 2, 2});
+  const at::Tensor even = pairs.select(-1, 0), odd = pairs.select(-1, 1);
+  const at::Tensor y = at::stack({even * cosines - odd * sines, odd * cosines + even * sines}, -1).flatten(-2);
+  return turned == size ? y : at::cat({y, x.narrow(-1, turned, size - turned)}, -1);
+}
+
 }  // namespace convssm::nn

@@ -15,4 +15,12 @@ at::Tensor grid_angles(int64_t frames, int64_t rows, int64_t columns, int64_t si
 // x [...,T,size], angles [T,size/2]: pair i is features i and i + size/2.
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& angles);
 
+// The angles of tokens on a line, positions [T] of any type -> [T,pairs] in double: pair k turns by wavelength^(-k/(pairs-1)) per
+// step, from 1 to 1 / wavelength.
+at::Tensor line_angles(const at::Tensor& positions, int64_t pairs, double wavelength);
+
+// x [...,T,size], cosines and sines of angles [T,pairs] in the type of x: pair k is features 2k and 2k + 1. Features from 2 pairs
+// on stay as they are.
+at::Tensor rotate_neighbours(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines);
+
 }  // namespace convssm::nn

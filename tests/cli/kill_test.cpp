@@ -75,6 +75,15 @@ TEST(KilledTraining, OfAContinuousTokenizerEndsWithTheSameBits) {
 
 TEST(KilledTraining, OfAModelThatDrawsEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_cwvae()); }
 
+TEST(KilledTraining, OfWindowsAndDropoutEndsWithTheSameBits) {
+  const ScratchFolder scratch;
+  write_text(scratch.path("tokenizer.yaml"), tiny_tokenizer());
+  const FileRun tokenizer = train_to_point(
+      {"train", scratch.path("tokenizer.yaml"), "--run", scratch.path("tokenizer")}, scratch.path("tokenizer.log"), {});
+  ASSERT_EQ(tokenizer.code, 0) << read_all(scratch.path("tokenizer.log"));
+  expect_the_same_bits_after_kills(tiny_perceiver_ar(scratch.path("tokenizer")));
+}
+
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
 #if !defined(__x86_64__)

@@ -43,6 +43,20 @@ inline std::string tiny_cwvae() {
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 
+// Windows and dropout that are drawn in every step, on the 36 codes a frame of tiny_tokenizer().
+inline std::string tiny_perceiver_ar(const std::string& tokenizer) {
+  return "model:\n"
+         "  {name: perceiver_ar, features: 8, layers: 1, heads: 2, latents: 40, context: 100, dropout: 0.2,\n"
+         "   tokenizer: " +
+         tokenizer +
+         "}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6,\n"
+         "   sample_clips: 2, sample_context: 2, sample_frames: 2}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm

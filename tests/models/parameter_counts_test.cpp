@@ -28,15 +28,15 @@ TEST_P(PublishedCount, IsThePublishedOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PublishedCount,
-    ::testing::Values(CountedConfig{"dmlab/convs5", 99220336}, CountedConfig{"dmlab/s5", 254275952},
-                      CountedConfig{"dmlab/transformer", 152050544}, CountedConfig{"dmlab/teco_convs5", 175374000},
-                      CountedConfig{"dmlab/teco_s5", 180407472}, CountedConfig{"dmlab/teco_transformer", 173088944},
-                      CountedConfig{"minecraft/teco_convs5", 214754544},
-                      CountedConfig{"minecraft/teco_transformer", 271278832},
-                      CountedConfig{"habitat/teco_transformer", 386098544},
-                      CountedConfig{"habitat/teco_convs5", 351100784},
-                      CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
-                      CountedConfig{"minecraft/cwvae", 139959316}),
+    ::testing::Values(
+        CountedConfig{"dmlab/convs5", 99220336}, CountedConfig{"dmlab/s5", 254275952},
+        CountedConfig{"dmlab/transformer", 152050544}, CountedConfig{"dmlab/teco_convs5", 175374000},
+        CountedConfig{"dmlab/teco_s5", 180407472}, CountedConfig{"dmlab/teco_transformer", 173088944},
+        CountedConfig{"minecraft/teco_convs5", 214754544}, CountedConfig{"minecraft/teco_transformer", 271278832},
+        CountedConfig{"habitat/teco_transformer", 386098544}, CountedConfig{"habitat/teco_convs5", 351100784},
+        CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
+        CountedConfig{"minecraft/cwvae", 139959316}, CountedConfig{"dmlab/perceiver_ar", 29689856},
+        CountedConfig{"minecraft/perceiver_ar", 166910976}, CountedConfig{"habitat/perceiver_ar", 199731712}),
     [](const auto& i) {
       std::string name = i.param.config;
       std::ranges::replace(name, '/', '_');

@@ -205,6 +205,36 @@ TEST(MemoryEstimate, KnowsModelsOfSeveralClocks) {
   EXPECT_LT(ratio, 1.6);
 }
 
+// Beyond the latents a further frame is one more that is looked at. Windows end anywhere; the estimate is of the longest.
+TEST(MemoryEstimate, KnowsModelsThatLookAtAllCodes) {
+  const std::shared_ptr<models::Model> model =
+      models::make_model({{"name", "perceiver_ar"},
+                          {"codebook", {{"count", 32}, {"height", 4}, {"width", 4}}},
+                          {"features", 32},
+                          {"layers", 2},
+                          {"heads", 2},
+                          {"latents", 64},
+                          {"context", 2000}},
+                         {1, 32, 32});
+  const auto codes = [](int64_t clips) {
+    data::Clips some;
+    some.codes = at::zeros({clips, 80, 4, 4}, at::kLong);
+    return some;
+  };
+  const MemoryEstimate estimate = estimate_memory(*model, codes(1));
+  EXPECT_EQ(estimate.given, 0);
+  TrainOptions o;
+  o.batch = 3, o.frames = 80;
+  const auto ratio = [&](int64_t step) {
+    ops::MemoryMeter meter;
+    add_gradients(*model, codes(3), {"model", step, 10, Stream(1)}, 0);
+    return static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  };
+  EXPECT_GT(ratio(9), 1.0) << "windows of whole clips";
+  EXPECT_LT(ratio(9), 1.5);
+  for (int64_t step = 0; step < 5; ++step) EXPECT_GT(ratio(step), 1.0);
+}
+
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {

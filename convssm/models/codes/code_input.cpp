@@ -62,6 +62,7 @@ CodeInput::CodeInput(torch::nn::Module& owner, const CodeInputOptions& options, 
     like_ = tokenizer_.module->parameters().at(0);
     return;
   }
+  if (!options.embeds) return;
   Stream own = stream.split("codebook");
   table_ = owner.register_parameter("codebook", ssm::normal({options.count, options.features}, 1, own));
 }

@@ -17,6 +17,7 @@ namespace convssm::models {
 struct CodeInputOptions {
   nlohmann::json tokenizer = nullptr;  // null: a table of the model's own for
   int64_t count = 1024, height = 16, width = 16, features = 256;
+  bool embeds = true;  // false: the model embeds codes itself, and there is no such table
 
   void read_from(OptionReader& read);  // `tokenizer`, or `codebook` {count, height, width, features}
 };

@@ -18,9 +18,13 @@ double label_entropy(int64_t count, double smoothing);
 struct SamplingOptions {
   double temperature = 1;
   int64_t top_k = 0;  // only the most likely; 0: all
+  double top_p = 1;   // only the most likely that together have this probability
 
   void read_from(OptionReader& read);
 };
+
+// What codes are drawn with: logits [...,K] -> [...,K] in double, 0 for codes that the options leave out.
+at::Tensor code_probabilities(const at::Tensor& logits, const SamplingOptions& options);
 
 // A code for each pixel of logits [B,K,h,w], by the position of each clip (models/clip_random.h): [B,h,w] int64. As a clip
 // is drawn, so it is alone.
