@@ -10,6 +10,7 @@
 #include "convssm/base/registry.h"
 #include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/cwvae/cwvae.h"
+#include "convssm/models/latent_fdm/latent_fdm.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -45,6 +46,12 @@ std::shared_ptr<Model> make_cwvae(const nlohmann::json& json, const data::FrameF
   return std::make_shared<Cwvae>(options);
 }
 
+std::shared_ptr<Model> make_latent_fdm(const nlohmann::json& json, const data::FrameFormat& frames) {
+  LatentFdmOptions options = LatentFdmOptions::from_json(json);
+  options.frames = frames;
+  return std::make_shared<LatentFdm>(options);
+}
+
 // Options that change how futures are drawn, not what was learned.
 const std::vector<std::string> kSampling = {"temperature", "top_k", "core.window", "core.recompute", "like_reference"};
 const std::vector<std::string> kTecoSampling = {"temperature",    "top_k",         "core.window",    "core.recompute",
@@ -71,6 +78,12 @@ std::vector<ModelInfo> own_models() {
        make_cwvae,
        {"mean_only"},
        [](const nlohmann::json& json) { CwvaeOptions::from_json(json); }},
+      {"latent_fdm",
+       "diffusion of any frames of a clip, given others, on the latents of a continuous tokenizer or on pixels",
+       make_latent_fdm,
+       {"sampling.scheme", "sampling.frames", "sampling.horizon", "sampling.steps", "sampling.sampler", "sampling.eta",
+        "sampling.clamp"},
+       [](const nlohmann::json& json) { LatentFdmOptions::from_json(json); }},
   };
 }
 

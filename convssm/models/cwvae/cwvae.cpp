@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "convssm/models/clip_random.h"
 #include "convssm/models/dynamics.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/ops/check.h"
@@ -14,13 +15,6 @@ namespace {
 
 constexpr double kBalanceFloor = 1;  // nats of a clip and level below which its posterior is left alone
 constexpr int64_t kMostTelling = 64;
-
-at::Tensor normal_numbers(at::IntArrayRef sizes, Stream stream, const at::TensorOptions& like) {
-  at::Tensor x = at::empty(sizes, at::kDouble);
-  double* values = x.data_ptr<double>();
-  for (int64_t i = 0; i < x.numel(); ++i) values[i] = stream.normal();
-  return x.to(like);
-}
 
 cwvae::Gaussian constant(const cwvae::Gaussian& g) { return {g.mean.detach(), g.std.detach()}; }
 
