@@ -28,15 +28,16 @@ TEST_P(PublishedCount, IsThePublishedOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PublishedCount,
-    ::testing::Values(CountedConfig{"dmlab/convs5", 99220336}, CountedConfig{"dmlab/s5", 254275952},
-                      CountedConfig{"dmlab/transformer", 152050544}, CountedConfig{"dmlab/teco_convs5", 175374000},
-                      CountedConfig{"dmlab/teco_s5", 180407472}, CountedConfig{"dmlab/teco_transformer", 173088944},
-                      CountedConfig{"minecraft/teco_convs5", 214754544},
-                      CountedConfig{"minecraft/teco_transformer", 271278832},
-                      CountedConfig{"habitat/teco_transformer", 386098544},
-                      CountedConfig{"habitat/teco_convs5", 351100784},
-                      CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
-                      CountedConfig{"minecraft/cwvae", 139959316}),
+    ::testing::Values(
+        CountedConfig{"dmlab/convs5", 99220336}, CountedConfig{"dmlab/s5", 254275952},
+        CountedConfig{"dmlab/transformer", 152050544}, CountedConfig{"dmlab/teco_convs5", 175374000},
+        CountedConfig{"dmlab/teco_s5", 180407472}, CountedConfig{"dmlab/teco_transformer", 173088944},
+        CountedConfig{"minecraft/teco_convs5", 214754544}, CountedConfig{"minecraft/teco_transformer", 271278832},
+        CountedConfig{"habitat/teco_transformer", 386098544}, CountedConfig{"habitat/teco_convs5", 351100784},
+        CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
+        CountedConfig{"minecraft/cwvae", 139959316}, CountedConfig{"dmlab/latent_fdm", 31342212 + 7 * 512},
+        CountedConfig{"minecraft/latent_fdm", 32718468 + 7 * 512},
+        CountedConfig{"habitat/latent_fdm", 87063556 + 7 * 512}),
     [](const auto& i) {
       std::string name = i.param.config;
       std::ranges::replace(name, '/', '_');

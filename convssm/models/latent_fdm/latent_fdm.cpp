@@ -129,7 +129,7 @@ at::Tensor LatentFdm::embedded(const at::Tensor& actions) const {
 
 FdmExample LatentFdm::draw_example(int64_t clips, int64_t frames, const Stream& random) const {
   const latent_fdm::DenoiserOptions& o = options_.denoiser;
-  const int64_t K = options_.scheme.frames;
+  const int64_t K = std::min(options_.scheme.frames, frames);
   FdmExample e;
   e.clip = at::empty({clips, K}, at::kLong);
   e.numbers = at::empty_like(e.clip), e.given = at::empty_like(e.clip), e.padding = at::empty_like(e.clip);

@@ -60,6 +60,8 @@ class LatentFdm : public Model, public Forecaster {
     return "its loss is of frames from all over a clip, with drawn noise";
   }
   void check_data(const data::DataFormat& data) const override;
+  int64_t telling_frames() const override { return options_.scheme.frames; }
+  int64_t loss_frames() const override { return options_.scheme.frames; }
   int64_t given_frames() override { return 0; }
   Forecaster* as_forecaster() override { return this; }
   Tokenizer* as_tokenizer() override { return tokenizer_.tokenizer; }
