@@ -14,6 +14,7 @@
 #include "convssm/io/tensor.h"
 #include "convssm/models/latent_fdm/latent_fdm.h"
 #include "convssm/models/registry.h"
+#include "tests/models/golden_parameters.h"
 #include "tests/support.h"
 
 namespace convssm::testing {
@@ -83,20 +84,7 @@ struct FdmGolden {
     o.frames = {frames[0].get<int64_t>(), frames[1].get<int64_t>(), frames[2].get<int64_t>()};
     model = std::make_shared<GivenNoiseFdm>(o);
     model->noise = read("future_noise").to(at::kDouble);
-    load_parameters();
-  }
-
-  void load_parameters() {
-    torch::NoGradGuard no_grad;
-    size_t in_file = 0;
-    for (const auto& name : file.names()) in_file += name.starts_with("param.");
-    EXPECT_EQ(model->named_parameters().size(), in_file);
-    for (auto& item : model->named_parameters()) {
-      const at::Tensor value = read("param." + item.key());
-      EXPECT_EQ(value.sizes(), item.value().sizes()) << item.key();
-      item.value().copy_(value);
-    }
-    model->to(at::kDouble);
+    load_golden_parameters(*model, file);
   }
 
   at::Tensor read(const std::string& name) const { return io::to_tensor(file.read(name)); }

@@ -12,6 +12,7 @@
 
 #include "convssm/models/latent_fdm/index_sets.h"
 #include "convssm/ssm/initializers.h"
+#include "tests/models/code_golden.h"
 #include "tests/models/latent_fdm_golden.h"
 
 namespace convssm::models {
@@ -98,19 +99,8 @@ TEST_P(GoldenLatentFdm, GradientsAreThoseOfFiniteDifferences) {
   const FdmExample example = golden.example();
   const auto loss = [&] { return golden.model->loss_of(clips, example).loss; };
   loss().backward();
-  uint64_t seed = 0;
   for (auto& item : golden.model->named_parameters()) {
-    torch::NoGradGuard no_grad;
-    at::Tensor p = item.value();
-    ASSERT_TRUE(p.grad().defined()) << item.key();
-    const at::Tensor before = p.clone(), v = randn(p.sizes(), ++seed);
-    const auto at = [&](double h) {
-      p.copy_(before + h * v);
-      return loss().item<double>();
-    };
-    const double h = 1e-4, numeric = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
-    p.copy_(before);
-    EXPECT_NEAR((p.grad() * v).sum().item<double>(), numeric, 1e-7 * (1 + std::abs(numeric))) << item.key();
+    testing::expect_gradient(item.key(), item.value(), item.value().grad(), [&] { return loss().item<double>(); });
   }
 }
 

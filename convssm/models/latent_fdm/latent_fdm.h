@@ -2,7 +2,8 @@
 // denoiser (latent_fdm/denoiser.h) takes any K frames of a clip of which some are given, and is trained on random such sets
 // (latent_fdm/index_sets.h):
 //   loss = mean over B, K, C, H, W of [frame is not given] (eps - eps^(sqrt(a) x + sqrt(1 - a) eps))^2
-// Padding frames of another clip count. In the log, `noise_error` is the mean over what is not given: 1 is a network that says nothing.
+// Padding frames, of the next clip of the batch or of the same one if it is alone, count. In the log, `noise_error` is the mean over
+// what is not given: 1 is a network that says nothing.
 // A forecaster draws frames in blocks (latent_fdm/schemes.h); frames that were drawn ahead wait in the state.
 #pragma once
 
