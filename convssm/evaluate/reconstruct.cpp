@@ -24,7 +24,9 @@ std::vector<Window> find_frames(const data::Dataset& dataset, const EvaluateOpti
   return test_windows(dataset, o.frames, o.stride, o.samples);
 }
 
-nlohmann::json describe_codes(const models::CodeFormat& format, const at::Tensor& counts) {
+nlohmann::json describe_codes(const models::Tokenizer& tokenizer, const at::Tensor& counts) {
+  const models::CodeFormat format = tokenizer.codes();
+  if (tokenizer.continuous()) return {{"grid", {format.height, format.width}}, {"numbers", tokenizer.features()}};
   const double used = (counts > 0).to(at::kDouble).mean().item<double>();
   return {{"size", format.count},
           {"grid", {format.height, format.width}},
@@ -84,7 +86,7 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
     const at::Tensor video = read_windows(dataset, these, o.frames).video;
     const at::Tensor codes = tokenizer->encode(video.to(models::device_of(model)));
     const at::Tensor decoded = tokenizer->decode(codes).cpu();
-    counts += at::bincount(codes.flatten().cpu(), {}, counts.size(0));
+    if (!tokenizer->continuous()) counts += at::bincount(codes.flatten().cpu(), {}, counts.size(0));
     const Frames truth = as_frames(video, o.quantize), back = as_frames(decoded, o.quantize);
     const Frames blank{at::zeros_like(truth.f01), truth.bytes.defined() ? at::zeros_like(truth.bytes) : at::Tensor()};
     scores[0].add(score_frames(metrics, truth, back));
@@ -101,7 +103,7 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
   for (const Scores& one : scores) rows.push_back(one.row(o.frames, o.chunk, clips_of(windows) > 1));
   result.metrics = {{"protocol", describe(o, metrics, scores[0], windows)},
                     {"horizons", {{{"frames", o.frames}, {"rows", rows}}}},
-                    {"codes", describe_codes(tokenizer->codes(), counts)}};
+                    {"codes", describe_codes(*tokenizer, counts)}};
   return result;
 }
 
@@ -117,6 +119,10 @@ std::string reconstruction_text(const nlohmann::json& metrics) {
     for (const auto& row : rows) {
       text += fmt::format("{:<19}", fmt::format("{:.{}f}", row[metric.name]["mean"].get<double>(), metric.digits));
     }
+  }
+  if (codes.contains("numbers")) {
+    return text + fmt::format("\n\nlatents: {} x {} of {} numbers per frame\n", codes["grid"][0].get<int64_t>(),
+                              codes["grid"][1].get<int64_t>(), codes["numbers"].get<int64_t>());
   }
   return text + fmt::format("\n\ncodes: {} x {} per frame, {:.1f}% of {} in use, perplexity {:.1f} (over {} codes)\n",
                             codes["grid"][0].get<int64_t>(), codes["grid"][1].get<int64_t>(),

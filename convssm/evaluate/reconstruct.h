@@ -10,8 +10,8 @@
 namespace convssm::evaluate {
 
 // options.frames frames of each of options.samples test clips (or windows of long ones). metrics.json has one row for the
-// tokenizer and one for blank frames, and `codes`: {"size", "grid", "count", "used", "perplexity"}. `progress(done)` is told
-// the clips done; a false ends the evaluation after that batch.
+// tokenizer and one for blank frames, and `codes`: {"size", "grid", "count", "used", "perplexity"}, of a continuous
+// one {"grid", "numbers"}. `progress(done)` is told the clips done; a false ends the evaluation after that batch.
 Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
                               const metrics::MetricSet& metrics, const std::string& name,
                               const std::function<bool(int64_t)>& progress = {});

@@ -1,4 +1,5 @@
 // A tokenizer turns frames into small grids of codes and back, frame by frame: the codes of a clip are those of its chunks.
+// A continuous one has no table: its codes are numbers, `features` of them where others have one of `count`.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +23,9 @@ class Tokenizer {
   virtual at::Tensor encode(const at::Tensor& video) = 0;  // [B,T,C,H,W] in [-1,1] -> [B,T,h,w] int64
   virtual at::Tensor decode(const at::Tensor& codes) = 0;  // [B,T,h,w] -> [B,T,C,H,W] in [-1,1]
   virtual CodeFormat codes() const = 0;
+
+  // Whether encode() gives, and decode() takes, floats [B,T,features(),h,w] instead; the count of codes() is then 0.
+  virtual bool continuous() const { return false; }
 
   // What the codes stand for, as the decoder reads them: [N,h,w] -> [N,features(),h,w]. Models of codes see them so.
   virtual at::Tensor embed(const at::Tensor& codes) = 0;

@@ -25,10 +25,10 @@ constexpr double kWindow = 65536;              // codes that recent use means
 constexpr int64_t kScores = int64_t{4} << 20;  // distances in memory at once
 constexpr int64_t most_codes = int64_t{1} << 20;
 constexpr QuantizerKind all_kinds[] = {QuantizerKind::gradient, QuantizerKind::ema, QuantizerKind::cosine,
-                                       QuantizerKind::fsq};
+                                       QuantizerKind::fsq, QuantizerKind::kl};
 
 void check_options(const char* owner, const QuantizerOptions& o) {
-  require_between(owner, "size", o.size, 2, most_codes);
+  if (o.kind != QuantizerKind::kl) require_between(owner, "size", o.size, 2, most_codes);
   require_between(owner, "features", o.features, 1, 1 << 16);
   ops::require(owner, std::isfinite(o.beta) && o.beta >= 0, "beta must be 0 or positive, got {}", o.beta);
   ops::require(owner, o.decay >= 0 && o.decay < 1, "decay must be in [0,1), got {}", o.decay);
@@ -76,8 +76,10 @@ const char* name(QuantizerKind kind) {
       return "ema";
     case QuantizerKind::cosine:
       return "cosine";
-    default:
+    case QuantizerKind::fsq:
       return "fsq";
+    default:
+      return "kl";
   }
 }
 
@@ -95,7 +97,11 @@ QuantizerOptions QuantizerOptions::from_json(const char* owner, const nlohmann::
   OptionReader read(owner, json);
   read("name", [&](const std::string& text) { o.kind = parse_quantizer_kind(text); });
   if (o.kind == QuantizerKind::cosine) o.features = 32;
-  read("size", o.size);
+  if (o.kind == QuantizerKind::kl) {
+    o.size = 0, o.features = 4, o.beta = 1e-6;
+  } else {
+    read("size", o.size);
+  }
   read("features", o.features);
   if (o.kind != QuantizerKind::fsq) read("beta", o.beta);
   if (o.kind == QuantizerKind::gradient) read("legacy_beta", o.legacy_beta);
@@ -122,7 +128,7 @@ Quantizer::Quantizer(const QuantizerOptions& options) : options_(options) {
 
 void Quantizer::check(const at::Tensor& z) const {
   ops::require_dims("Quantizer", "z", z, 4, "[N,C,h,w]");
-  ops::require("Quantizer", z.size(1) == features(), "z must have {} channels, got {}", features(), z.size(1));
+  ops::require("Quantizer", z.size(1) == in_features(), "z must have {} channels, got {}", in_features(), z.size(1));
 }
 
 void Quantizer::count(const at::Tensor& codes) {
@@ -147,8 +153,10 @@ std::shared_ptr<Quantizer> make_quantizer(const QuantizerOptions& o, const Strea
       return std::make_shared<EmaQuantizer>(o, stream);
     case QuantizerKind::cosine:
       return std::make_shared<CosineQuantizer>(o, stream);
-    default:
+    case QuantizerKind::fsq:
       return std::make_shared<FsqQuantizer>(o);
+    default:
+      return std::make_shared<KlBottleneck>(o);
   }
 }
 

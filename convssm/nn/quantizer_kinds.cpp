@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "convssm/ops/check.h"
+#include "convssm/ops/normal_numbers.h"
 #include "convssm/ssm/initializers.h"
 
 namespace convssm::nn {
@@ -206,6 +207,24 @@ Quantized FsqQuantizer::forward(const at::Tensor& z, const QuantizerUse& use) {
   const at::Tensor soft = bounded(z), codes = codes_of(z);
   if (use.learn) count(codes);
   return {straight_through(soft, soft.round()) / per_channel(width_, z), codes, at::zeros({}, z.options()), {}, {}};
+}
+
+at::Tensor KlBottleneck::codes_of(const at::Tensor& z) {
+  check(z);
+  return z.detach().narrow(1, 0, features());
+}
+
+Quantized KlBottleneck::forward(const at::Tensor& z, const QuantizerUse& use) {
+  check(z);
+  const at::Tensor mean = z.narrow(1, 0, features()), log_var = z.narrow(1, features(), features()).clamp(-30, 20);
+  at::Tensor out = mean;
+  if (use.draw) {
+    const at::Tensor noise = ops::normal_numbers(mean.sizes(), use.random.split("latents"), mean.options());
+    out = mean + (0.5 * log_var).exp() * noise;
+  }
+  const double frames = static_cast<double>(z.size(0));
+  const at::Tensor divergence = 0.5 * (mean.square() + log_var.exp() - 1 - log_var).sum() / frames;
+  return {out, {}, options_.beta * divergence, {}, {}, divergence};
 }
 
 }  // namespace convssm::nn

@@ -1,4 +1,4 @@
-// The four quantizers (nn/quantizer.h), a class each.
+// The quantizers (nn/quantizer.h), a class each.
 #pragma once
 
 #include "convssm/nn/quantizer.h"
@@ -65,6 +65,16 @@ class FsqQuantizer : public Quantizer {
   at::Tensor per_channel(const std::vector<double>& values, const at::Tensor& like) const;
 
   std::vector<double> half_, offset_, shift_, width_, basis_;
+};
+
+// The first half of z is the mean, the other the log variance, cut to [-30,20]:
+//   out = mean + sqrt(var) noise,   divergence = mean over frames of sum (mean^2 + var - 1 - log var) / 2,   loss = beta divergence
+class KlBottleneck : public Quantizer {
+ public:
+  using Quantizer::Quantizer;
+  Quantized forward(const at::Tensor& z, const QuantizerUse& use) override;
+  at::Tensor codes_of(const at::Tensor& z) override;
+  at::Tensor embed(const at::Tensor& codes) override { return codes; }
 };
 
 }  // namespace convssm::nn

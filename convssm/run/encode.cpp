@@ -45,6 +45,13 @@ uint64_t encode_clips(models::Model& model, const data::Dataset& dataset, const 
   if (tokenizer == nullptr) {
     fail(ErrorKind::usage, "[data encode] a tokenizer is needed (model.name: vqgan), this is {}", model.description());
   }
+  if (tokenizer->continuous()) {
+    fail(ErrorKind::usage,
+         "[data encode] a tokenizer of codes is needed, this one makes numbers (quantizer kl): {}. Models of its "
+         "latents "
+         "train on the frames",
+         model.description());
+  }
   check(dataset, options);
   data::WriteOptions o = options;
   o.workers = 1;  // the tokenizer has all threads

@@ -69,6 +69,10 @@ TEST(KilledTraining, AtTenRandomPointsEndsWithTheSameBits) { expect_the_same_bit
 
 TEST(KilledTraining, OfATokenizerEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_tokenizer()); }
 
+TEST(KilledTraining, OfAContinuousTokenizerEndsWithTheSameBits) {
+  expect_the_same_bits_after_kills(tiny_tokenizer("{name: kl, features: 2}"));
+}
+
 TEST(KilledTraining, OfAModelThatDrawsEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_cwvae()); }
 
 TEST(KilledTraining, OfADiffusionEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_latent_fdm()); }

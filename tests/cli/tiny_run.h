@@ -18,11 +18,13 @@ inline std::string tiny_config() {
 }
 
 // Two players, a table that moves without gradients, batch norm: everything that a run has to carry over.
-inline std::string tiny_tokenizer() {
+inline std::string tiny_tokenizer(const std::string& quantizer = "{name: ema, size: 16, features: 4}") {
   return "model:\n"
          "  {name: vqgan, features: 4, multipliers: [1, 2], blocks: 1, attention: [], latent: 4, groups: 2, "
          "perceptual: none,\n"
-         "   quantizer: {name: ema, size: 16, features: 4}, discriminator: {start: 5, features: 2, layers: 1}}\n"
+         "   quantizer: " +
+         quantizer +
+         ", discriminator: {start: 5, features: 2, layers: 1}}\n"
          "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
          "train:\n"
          "  {steps: 12, batch: 4, frames: 2, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6,\n"

@@ -60,6 +60,22 @@ TEST(TokenizerProgram, TrainsAndIsScored) {
   expect_contains(generated.err, "makes no forecasts");
 }
 
+TEST(TokenizerProgram, AContinuousOneIsScoredAndHasNoCodes) {
+  const ScratchFolder scratch;
+  write_text(scratch.path("tokenizer.yaml"), tiny_tokenizer("{name: kl, features: 2}"));
+  const std::string run_folder = scratch.path("run");
+  const Outcome trained = run("train " + scratch.path("tokenizer.yaml") + " --run " + run_folder);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  expect_contains(trained.err, "vqgan, 6 x 6 of 2 numbers (kl)");
+  expect_contains(read_all(run_folder + "/log.jsonl"), "\"kl\"");
+  const Outcome scored = run("evaluate " + run_folder);
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  expect_contains(scored.out, "latents: 6 x 6 of 2 numbers per frame");
+  const Outcome encoded = run("data encode " + run_folder + " --frames 4 --clips 1 --out " + scratch.path("codes"));
+  EXPECT_EQ(encoded.code, 2) << encoded.err;
+  expect_contains(encoded.err, "tokenizer of codes is needed");
+}
+
 // Trained on its tokenizer, gone on with, generated with other options of drawing, counted.
 TEST(TokenizerProgram, AModelOfCodesTrainsOnIt) {
   const ScratchFolder scratch;

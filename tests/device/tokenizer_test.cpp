@@ -46,7 +46,8 @@ std::unique_ptr<TrainedTokenizer> train_tokenizer_on(at::Device device, const ch
   const auto dataset = std::make_shared<NoiseFrames>();
   nlohmann::json table = {{"name", quantizer}};
   // Fewer codes than features: k-means would begin with equal ones, between which rounding decides.
-  if (table["name"] != "fsq") table["size"] = 12;
+  const bool has_size = table["name"] != "fsq" && table["name"] != "kl";
+  if (has_size) table["size"] = 12;
   t->model = models::make_model({{"name", "vqgan"},
                                  {"features", 8},
                                  {"multipliers", {1, 2}},
@@ -74,8 +75,9 @@ std::unique_ptr<TrainedTokenizer> train_tokenizer_on(at::Device device, const ch
   EXPECT_EQ(trainer.run(stop), train::Outcome::finished);
   t->model->eval();
   models::Tokenizer& tokenizer = *t->model->as_tokenizer();
-  const at::Tensor codes = at::arange(36).remainder(12).view({1, 1, 6, 6}).to(device);
-  t->decoded = tokenizer.decode(codes);
+  const at::Tensor codes = at::arange(36).remainder(12).view({1, 1, 6, 6}),
+                   numbers = (codes.to(at::kFloat) / 12).unsqueeze(2).repeat({1, 1, 4, 1, 1});
+  t->decoded = tokenizer.decode((tokenizer.continuous() ? numbers : codes).to(device));
   EXPECT_EQ(t->decoded.device(), device);
   t->decoded = t->decoded.cpu();
   const at::Tensor video = dataset->clip(data::Split::test, 0, 3).video.to(device);
@@ -86,7 +88,7 @@ std::unique_ptr<TrainedTokenizer> train_tokenizer_on(at::Device device, const ch
 void expect_same_tokenizer(const TrainedTokenizer& found, const TrainedTokenizer& expected) {
   ASSERT_EQ(found.lines.size(), expected.lines.size());
   for (size_t i = 0; i < expected.lines.size(); ++i) {
-    for (const char* key : {"loss", "l1", "codebook"}) {
+    for (const char* key : {"loss", "l1", expected.lines[i].contains("kl") ? "kl" : "codebook"}) {
       const double value = expected.lines[i].at(key).get<double>();
       EXPECT_NEAR(found.lines[i].at(key).get<double>(), value, 2e-2 * (1 + std::abs(value))) << key << " of line " << i;
     }
@@ -95,7 +97,7 @@ void expect_same_tokenizer(const TrainedTokenizer& found, const TrainedTokenizer
 }
 
 TEST(Devices, ATokenizerTrainsWithPlainKernels) {
-  for (const char* quantizer : {"ema", "gradient", "cosine", "fsq"}) {
+  for (const char* quantizer : {"ema", "gradient", "cosine", "fsq", "kl"}) {
     SCOPED_TRACE(quantizer);
     const auto fast = train_tokenizer_on(at::kCPU, quantizer);
     const ops::PlainKernels plain;
@@ -105,7 +107,7 @@ TEST(Devices, ATokenizerTrainsWithPlainKernels) {
 
 TEST(Devices, ATokenizerTrainsOnAnotherDevice) {
   if (const auto why = testing::obstacle_to_gradients(); !why.empty()) GTEST_SKIP() << why;
-  for (const char* quantizer : {"ema", "gradient", "cosine", "fsq"}) {
+  for (const char* quantizer : {"ema", "gradient", "cosine", "fsq", "kl"}) {
     SCOPED_TRACE(quantizer);
     const int64_t before = testing::operations_on_other_device();
     const auto found = train_tokenizer_on(testing::other_device(), quantizer);

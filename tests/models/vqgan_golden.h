@@ -1,4 +1,5 @@
-// The small VQ-GAN of tests/golden/vqgan.npz (tools/golden/make_vqgan.py) and the formula of its parameters.
+// The small VQ-GAN of tests/golden/vqgan.npz (tools/golden/make_vqgan.py) and the formula of its parameters; vqgan_kl.npz is the
+// same around a normal latent.
 #pragma once
 
 #include <torch/torch.h>
@@ -29,7 +30,10 @@ inline at::Tensor vqgan_value(const std::string& name, const std::vector<int64_t
 }
 
 struct VqGanGolden {
-  io::NpzFile file{(std::filesystem::path(CONVSSM_SOURCE_DIR) / "tests" / "golden" / "vqgan.npz").string()};
+  explicit VqGanGolden(const std::string& name = "vqgan.npz")
+      : file((std::filesystem::path(CONVSSM_SOURCE_DIR) / "tests" / "golden" / name).string()) {}
+
+  io::NpzFile file;
   nlohmann::json model = {{"name", "vqgan"},
                           {"features", 32},
                           {"multipliers", {1, 2}},

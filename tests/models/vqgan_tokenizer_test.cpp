@@ -37,10 +37,61 @@ TEST(VqGan, EqualsPyTorch) {
   }
 }
 
+TEST(VqGan, WithANormalLatentEqualsPyTorch) {
+  VqGanGolden golden("vqgan_kl.npz");
+  golden.model["quantizer"] = {{"name", "kl"}, {"features", 5}};
+  for (const auto type : {at::kDouble, at::kFloat}) {
+    const auto model = golden_vqgan(golden, type);
+    const auto& autoencoder = dynamic_cast<VqGan&>(*model).autoencoder();
+    const at::Tensor x = golden.read("x").to(type), mean = golden.read("z").slice(1, 0, 5);
+    torch::NoGradGuard no_grad;
+    const auto [frames, quantized] = autoencoder->forward(x, {});
+    const double divergence = golden.read("divergence").mean().item<double>();
+    EXPECT_NEAR(quantized.divergence.item<double>(), divergence, (type == at::kDouble ? 1e-9 : 1e-4) * divergence);
+    EXPECT_LT(distance(quantized.out.to(at::kDouble), mean), type == at::kDouble ? 1e-9 : 1e-4);
+    EXPECT_LT(distance(frames.to(at::kFloat), golden.read("decoded")), type == at::kDouble ? 1e-6 : 1e-4);
+    model->eval();
+    Tokenizer& tokenizer = *model->as_tokenizer();
+    EXPECT_TRUE(tokenizer.continuous());
+    const at::Tensor latents = tokenizer.encode(x.unsqueeze(0));
+    EXPECT_EQ(latents.sizes(), (at::IntArrayRef{1, 2, 5, 8, 6}));
+    EXPECT_LT(distance(latents[0].to(at::kDouble), mean), type == at::kDouble ? 1e-9 : 1e-4);
+    const at::Tensor decoded = tokenizer.decode(latents)[0];
+    EXPECT_LT(distance(decoded.to(at::kFloat), golden.read("decoded").clamp(-1, 1)), type == at::kDouble ? 1e-6 : 1e-4);
+  }
+}
+
+// The published autoencoder of latent diffusion puts out mean and log variance: 2 z channels of the encoder, 2 e after it.
+TEST(VqGan, ANormalLatentIsNoCode) {
+  const auto model = make_model(tiny_vqgan({{"quantizer", {{"name", "kl"}}}}), {3, 16, 16});
+  EXPECT_EQ(model->description().substr(0, 32), "vqgan, 8 x 8 of 4 numbers (kl), ");
+  Tokenizer& tokenizer = *model->as_tokenizer();
+  EXPECT_EQ(tokenizer.codes().count, 0);
+  EXPECT_EQ(tokenizer.codes().height, 8);
+  EXPECT_EQ(tokenizer.features(), 4);
+  const auto parameters = model->named_parameters();
+  EXPECT_EQ(parameters["autoencoder.encoder.conv_out.weight"].size(0), 12);
+  EXPECT_EQ(parameters["autoencoder.quant_conv.weight"].sizes(), (at::IntArrayRef{8, 12, 1, 1}));
+  EXPECT_EQ(parameters["autoencoder.post_quant_conv.weight"].sizes(), (at::IntArrayRef{6, 4, 1, 1}));
+  expect_error([&] { tokenizer.decode(at::zeros({1, 1, 8, 8}, at::kLong)); }, {"[B,T,4,8,8] floats", "[1,1,8,8]"});
+  json section = tiny_vqgan({{"quantizer", {{"name", "kl"}}}});
+  section["frames"] = data::FrameFormat{3, 16, 16}.to_json();
+  expect_error(
+      [&] {
+        make_model({{"name", "codes"}, {"tokenizer", section}, {"core", {{"name", "convs5"}}}}, {});
+      },
+      {"tokenizer with codes", "continuous"});
+  expect_error(
+      [&] {
+        make_model({{"name", "teco"}, {"tokenizer", tiny_vqgan()}, {"quantizer", {{"name", "kl"}}}}, {});
+      },
+      {"quantizer must have codes", "kl"});
+}
+
 // The law of tokenizers: the codes of a clip are those of its pieces, and decoding gives the same bytes, in any batch and
 // with any number of threads. Frames of a size that the scale does not divide.
 TEST(VqGan, CodesOfAClipAreThoseOfItsPieces) {
-  for (const char* kind : {"gradient", "ema", "cosine", "fsq"}) {
+  for (const std::string kind : {"gradient", "ema", "cosine", "fsq", "kl"}) {
     const auto model = make_model(tiny_vqgan({{"quantizer", {{"name", kind}}}}), {3, 9, 7});
     model->eval();
     Tokenizer& tokenizer = *model->as_tokenizer();
@@ -48,11 +99,15 @@ TEST(VqGan, CodesOfAClipAreThoseOfItsPieces) {
     const int threads = at::get_num_threads();
     at::set_num_threads(1);
     const at::Tensor codes = tokenizer.encode(video), frames = tokenizer.decode(codes);
-    EXPECT_EQ(codes.sizes(), (at::IntArrayRef{2, 5, 5, 4}));
+    if (kind == "kl") {
+      EXPECT_EQ(codes.sizes(), (at::IntArrayRef{2, 5, 4, 5, 4}));
+    } else {
+      EXPECT_EQ(codes.sizes(), (at::IntArrayRef{2, 5, 5, 4}));
+    }
     EXPECT_EQ(frames.sizes(), video.sizes());
     EXPECT_LE(frames.abs().max().item<double>(), 1);
     EXPECT_TRUE(tokenizer.decode(codes).equal(frames));
-    if (std::string(kind) == "ema") {  // a few frames: on a busy machine threads wait for each other
+    if (kind == "ema" || kind == "kl") {  // a few frames: on a busy machine threads wait for each other
       at::set_num_threads(2);
       EXPECT_TRUE(tokenizer.encode(video.slice(1, 0, 1)).equal(codes.slice(1, 0, 1))) << "two threads";
       EXPECT_TRUE(tokenizer.decode(codes.slice(1, 0, 1)).equal(frames.slice(1, 0, 1))) << "two threads";
@@ -69,7 +124,8 @@ TEST(VqGan, CodesOfAClipAreThoseOfItsPieces) {
     at::set_num_threads(threads);
     // By the modules, as on another device.
     const ops::PlainKernels plain;
-    EXPECT_TRUE(tokenizer.encode(video).equal(codes)) << kind;
+    const at::Tensor by_modules = tokenizer.encode(video);
+    EXPECT_TRUE(kind == "kl" ? distance(by_modules, codes) < 1e-4 : by_modules.equal(codes)) << kind;
     EXPECT_LT(distance(tokenizer.decode(codes), frames), 1e-4) << kind;
   }
 }

@@ -65,6 +65,27 @@ TEST(VqGan, PartsAddUpToTheLoss) {
   for (const char* name : {"l1", "codebook", "perplexity", "used"}) EXPECT_TRUE(parts_of(late).contains(name)) << name;
 }
 
+// Of a normal latent: its divergence per value of a frame, and frames of a latent that is drawn.
+TEST(VqGan, PartsOfANormalLatentAddUpToTheLoss) {
+  const json latent = {{"quantizer", {{"name", "kl"}, {"beta", 0.01}}}, {"codebook_weight", 0.7}};
+  const auto model = make_model(tiny_vqgan(latent), {3, 16, 16});
+  model->train();
+  const Clips clips{noise_video({2, 3, 3, 16, 16}, 1)};
+  const LossContext context = at_step("autoencoder", 4);
+  const LossOutput found = model->loss(clips, context);
+  torch::NoGradGuard no_grad;
+  const at::Tensor x = clips.video.flatten(0, 1);
+  const auto out = dynamic_cast<VqGan&>(*model).autoencoder()->forward(
+      x, {.random = context.random.split("quantizer"), .draw = true});
+  const double error = ((out.frames - x).abs().mean() + (out.frames - x).square().mean()).item<double>(),
+               kl = out.quantized.divergence.item<double>();
+  EXPECT_GT(kl, 0);
+  EXPECT_NEAR(found.loss.item<double>(), error + 0.7 * 0.01 * kl / (3 * 16 * 16), 1e-5);
+  EXPECT_NEAR(parts_of(found)["kl"], kl, 1e-5 * kl);
+  for (const char* name : {"codebook", "perplexity", "used"}) EXPECT_FALSE(parts_of(found).contains(name)) << name;
+  EXPECT_TRUE(model->loss(clips, context).loss.equal(found.loss)) << "noise is a function of the stream";
+}
+
 // The weight and the gradient of every parameter against one loss in which the weight stands as a number.
 TEST(VqGan, TheWeightIsTheRatioOfGradients) {
   auto options = tiny_vqgan({{"quantizer", {{"name", "gradient"}, {"size", 12}, {"features", 5}}}});

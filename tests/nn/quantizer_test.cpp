@@ -263,6 +263,51 @@ TEST(Quantizer, FsqRoundsEveryChannel) {
   EXPECT_NEAR(slope[0][1][0][0].item<double>(), half * (1 - t * t) / 2, 1e-12);
 }
 
+// Mean and log variance by loops; the noise is that of the stream, value by value.
+TEST(Quantizer, KlIsANormalLatent) {
+  auto q = quantizer_of({{"name", "kl"}, {"features", 3}, {"beta", 0.5}});
+  EXPECT_TRUE(q->continuous());
+  EXPECT_EQ(q->size(), 0);
+  EXPECT_EQ(q->features(), 3);
+  EXPECT_EQ(q->in_features(), 6);
+  at::Tensor z = randn({2, 6, 4, 5}, 6);
+  z[0][3][0][0] = 25, z[1][5][3][4] = -40;  // beyond the cut
+  const Stream random(9);
+  Stream noise = random.split("latents");
+  const Quantized mean = q->forward(z, {.random = random}), drawn = q->forward(z, {.random = random, .draw = true});
+  double divergence = 0;
+  for (int64_t n = 0; n < 2; ++n) {
+    for (int64_t c = 0; c < 3; ++c) {
+      for (int64_t y = 0; y < 4; ++y) {
+        for (int64_t x = 0; x < 5; ++x) {
+          const double m = z[n][c][y][x].item<double>(),
+                       v = std::min(20.0, std::max(-30.0, z[n][3 + c][y][x].item<double>()));
+          divergence += 0.5 * (m * m + std::exp(v) - 1 - v) / 2;
+          EXPECT_EQ(mean.out[n][c][y][x].item<double>(), m);
+          const double expected = m + std::exp(v / 2) * noise.normal();
+          EXPECT_NEAR(drawn.out[n][c][y][x].item<double>(), expected, 1e-12 * (1 + std::abs(expected)));
+        }
+      }
+    }
+  }
+  EXPECT_NEAR(drawn.divergence.item<double>(), divergence, 1e-9 * divergence);
+  EXPECT_NEAR(drawn.loss.item<double>(), 0.5 * divergence, 1e-9 * divergence);
+  EXPECT_FALSE(drawn.codes.defined());
+  EXPECT_TRUE(q->codes_of(z).equal(mean.out));
+  EXPECT_TRUE(q->embed(mean.out).equal(mean.out));
+  at::Tensor small = 0.5 * randn({1, 6, 2, 2}, 7);
+  const at::Tensor seed = randn({1, 3, 2, 2}, 8);
+  const auto value = [&](const at::Tensor& at) {
+    const Quantized out = q->forward(at, {.random = random, .draw = true});
+    return (out.out * seed).sum() + out.loss;
+  };
+  at::Tensor by = small.clone().requires_grad_(true);
+  const at::Tensor found = torch::autograd::grad({value(by)}, {by})[0];
+  const at::Tensor numeric =
+      convssm::testing::finite_difference([&] { return value(small).item<double>(); }, small, 1e-4);
+  EXPECT_LT(distance(found, numeric), 1e-7);
+}
+
 TEST(Quantizer, LossesHaveTheirGradients) {
   for (const char* name : {"gradient", "cosine"}) {
     auto q = quantizer_of({{"name", name}, {"size", 4}, {"features", 3}});
@@ -309,6 +354,7 @@ TEST(Quantizer, SaysWhatIsWrongWithOptions) {
   expect_error([&] { with({{"size", 1}}); }, {"size", "1"});
   expect_error([&] { with({{"decay", 1.0}}); }, {"decay", "[0,1)"});
   expect_error([&] { with({{"beta", -1}}); }, {"beta"});
+  expect_error([&] { with({{"name", "kl"}, {"size", 16}}); }, {"model.quantizer", "size"});
   auto q = quantizer_of({{"name", "ema"}, {"size", 4}, {"features", 3}});
   expect_error([&] { q->forward(randn({1, 2, 2, 2}, 1), {}); }, {"3 channels", "got 2"});
   expect_error([&] { q->forward(at::full({1, 3, 2, 2}, NAN, at::kDouble), {.learn = true}); }, {"NaN"});

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/vqgan.npz: encoder, quantizer, decoder and discriminator of a small VQ-GAN in plain PyTorch, float64.
+"""Writes tests/golden/vqgan.npz: encoder, quantizer, decoder and discriminator of a small VQ-GAN in plain PyTorch, float64;
+and tests/golden/vqgan_kl.npz: the same networks around a normal latent, as latent diffusion has them.
 
 The parameters have the names of the public layout (taming) and values that a formula makes of name and index, so that the
 file need not hold them; tests/models/vqgan_golden.h has the same formula. Shares no code with the library.
@@ -8,7 +9,9 @@ file need not hold them; tests/models/vqgan_golden.h has the same formula. Share
   names               all parameters, one a line, with their shapes
   disc_train, disc_eval   the discriminator (2 layers of stride 2, 8 features) on x: statistics of the batch, running ones
                       after that batch
-To regenerate: python3 tools/golden/make_vqgan.py [output file]   (made with PyTorch 2.15, NumPy 2.4)
+  vqgan_kl.npz: x, z (mean and log variance), divergence [2] of each frame from N(0,1), decoded of the means, names
+To regenerate: python3 tools/golden/make_vqgan.py [output folder]   (made with PyTorch 2.15, NumPy 2.4; vqgan_kl.npz with
+PyTorch 1.13, NumPy 1.24)
 """
 import math
 import pathlib
@@ -19,6 +22,7 @@ import torch
 import torch.nn.functional as F
 
 CH, MULT, BLOCKS, ATTENTION, LATENT, EMBED, CODES, GROUPS = 32, (1, 2), 1, (8,), 24, 20, 50, 32
+LATENT_NUMBERS = 5
 HEIGHT = 16
 used = {}
 
@@ -72,7 +76,7 @@ def middle(name, x):
     return res(name + ".block_2", attention(name + ".attn_1", res(name + ".block_1", x, c)), c)
 
 
-def encoder(x):
+def encoder(x, latent=LATENT):
     h = conv("encoder.conv_in", x, CH, 3)
     for level, mult in enumerate(MULT):
         for i in range(BLOCKS):
@@ -81,7 +85,7 @@ def encoder(x):
                 h = attention(f"encoder.down.{level}.attn.{i}", h)
         if level + 1 < len(MULT):
             h = conv(f"encoder.down.{level}.downsample.conv", F.pad(h, (0, 1, 0, 1)), h.shape[1], 3, 2, 0)
-    return conv("encoder.conv_out", swish(norm("encoder.norm_out", middle("encoder.mid", h))), LATENT, 3)
+    return conv("encoder.conv_out", swish(norm("encoder.norm_out", middle("encoder.mid", h))), latent, 3)
 
 
 def decoder(z):
@@ -115,9 +119,27 @@ def discriminator(x, running):
     return conv("discriminator.conv3", h, 1, 4, 1, 1), after
 
 
+def listed_names():
+    return np.frombuffer("\n".join(f"{name} {' '.join(map(str, shape))}" for name, shape in used.items()).encode(), np.uint8)
+
+
+def write_kl(out, x):
+    used.clear()
+    z = conv("quant_conv", encoder(x, 2 * LATENT), 2 * LATENT_NUMBERS, 1)
+    mean, log_var = z[:, :LATENT_NUMBERS], z[:, LATENT_NUMBERS:].clamp(-30, 20)
+    normal = torch.distributions.Normal(mean, torch.exp(log_var / 2))
+    divergence = torch.distributions.kl_divergence(normal, torch.distributions.Normal(0.0, 1.0)).sum((1, 2, 3))
+    decoded = decoder(conv("post_quant_conv", mean, LATENT, 1))
+    np.savez_compressed(
+        out, x=x.numpy().astype(np.float32), z=z.numpy(), divergence=divergence.numpy(),
+        decoded=decoded.numpy().astype(np.float32), names=listed_names())
+    print(out, "divergence:", divergence.tolist(), "decoded range:", decoded.min().item(), decoded.max().item())
+
+
 def main():
     folder = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"
-    out = sys.argv[1] if len(sys.argv) > 1 else folder / "vqgan.npz"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else folder
+    out = folder / "vqgan.npz"
     x = torch.tensor(np.random.RandomState(3).uniform(-1, 1, (2, 3, HEIGHT, 12)).astype(np.float32)).double()
     z = conv("quant_conv", encoder(x), EMBED, 1)
     table = value("quantize.embedding.weight", (CODES, EMBED), 0.5 * EMBED)
@@ -125,14 +147,15 @@ def main():
     codes = ((rows[..., None, :] - table) ** 2).sum(-1).argmin(-1)
     chosen = table[codes].permute(0, 3, 1, 2)
     decoded = decoder(conv("post_quant_conv", chosen, LATENT, 1))
-    names = "\n".join(f"{name} {' '.join(map(str, shape))}" for name, shape in used.items())
+    names = listed_names()
     trained, running = discriminator(x, None)
     np.savez_compressed(
         out, x=x.numpy().astype(np.float32), z=z.numpy().astype(np.float32), codes=codes.numpy(),
-        decoded=decoded.numpy().astype(np.float32), names=np.frombuffer(names.encode(), np.uint8),
+        decoded=decoded.numpy().astype(np.float32), names=names,
         disc_train=trained.numpy().astype(np.float32),
         disc_eval=discriminator(x, running)[0].numpy().astype(np.float32))
     print(out, "codes used:", len(codes.unique()), "decoded range:", decoded.min().item(), decoded.max().item())
+    write_kl(folder / "vqgan_kl.npz", x)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,12 @@ CodeInput::CodeInput(torch::nn::Module& owner, const CodeInputOptions& options, 
                      const Stream& stream)
     : options_(options), tokenizer_(tokenizer) {
   if (tokenizer_) {
+    if (tokenizer_.tokenizer->continuous()) {
+      fail(ErrorKind::usage,
+           "[model.tokenizer] models of codes need a tokenizer with codes (quantizer ema, gradient, cosine or fsq), "
+           "this "
+           "one is continuous (kl)");
+    }
     frames_ = data::FrameFormat::from_json(options.tokenizer.at("frames"));
     like_ = tokenizer_.module->parameters().at(0);
     return;

@@ -9,6 +9,7 @@
 #include "convssm/models/dynamics.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/normal_numbers.h"
 
 namespace convssm::models {
 namespace {
@@ -105,9 +106,9 @@ LossOutput Cwvae::loss(const Clips& clips, const LossContext& context, const Sta
   const cwvae::HierarchyOptions& o = options_.hierarchy;
   for (int64_t l = 0; l < o.levels && !options_.mean_only; ++l) {
     const int64_t ticks = (clips.frames() + o.frames_of(l) - 1) / o.frames_of(l);
-    noise.push_back(normal_numbers({ticks, clips.batch(), o.stochastic},
-                                   context.random.split("level", static_cast<uint64_t>(l)),
-                                   parameters()[0].options().requires_grad(false)));
+    noise.push_back(ops::normal_numbers({ticks, clips.batch(), o.stochastic},
+                                        context.random.split("level", static_cast<uint64_t>(l)),
+                                        parameters()[0].options().requires_grad(false)));
   }
   return loss_of(clips, noise);
 }

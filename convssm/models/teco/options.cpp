@@ -48,6 +48,8 @@ TecoOptions TecoOptions::from_json(const nlohmann::json& json) {
     quantizer = own;
   }
   o.quantizer = nn::QuantizerOptions::from_json("model.quantizer", quantizer);
+  ops::require("model", o.quantizer.kind != nn::QuantizerKind::kl,
+               "quantizer must have codes, which the prior draws: cosine, ema, gradient or fsq, got kl");
   o.draft.sampling = o.sampling;
   read_maskgit(maskgit, o);
   ops::require("model", o.features > 0, "features must be positive, got {}", o.features);

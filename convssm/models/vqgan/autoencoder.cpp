@@ -36,11 +36,13 @@ VqAutoencoder::VqAutoencoder(const VqAutoencoderOptions& options, const Stream& 
   pad_width_ = padding_to(options.width, coder.scale());
   nn::VqCoderOptions padded = coder;
   padded.height += pad_height_;
-  const int64_t features = options.quantizer.features;
-  encoder_ = register_module("encoder", nn::VqEncoder(padded, stream.split("encoder")));
+  nn::VqCoderOptions encoder = padded;
+  const int64_t features = options.quantizer.features, in = options.quantizer.in_features();
+  encoder.latent *= in / features;  // mean and log variance
+  encoder_ = register_module("encoder", nn::VqEncoder(encoder, stream.split("encoder")));
   decoder_ = register_module("decoder", nn::VqDecoder(padded, stream.split("decoder")));
   quantize_ = register_module("quantize", nn::make_quantizer(options.quantizer, stream.split("quantize")));
-  quant_conv_ = register_module("quant_conv", nn::Conv(coder.latent, features, 1, stream.split("quant_conv")));
+  quant_conv_ = register_module("quant_conv", nn::Conv(encoder.latent, in, 1, stream.split("quant_conv")));
   post_quant_conv_ =
       register_module("post_quant_conv", nn::Conv(features, coder.latent, 1, stream.split("post_quant_conv")));
 }
@@ -73,6 +75,12 @@ CodeFormat VqAutoencoder::codes() const {
   return {quantize_->size(), (options_.coder.height + pad_height_) / scale, (options_.width + pad_width_) / scale};
 }
 
+std::vector<int64_t> VqAutoencoder::code_sizes() const {
+  const CodeFormat grid = codes();
+  if (continuous()) return {features(), grid.height, grid.width};
+  return {grid.height, grid.width};
+}
+
 void VqAutoencoder::check_video(const char* operation, const at::Tensor& video) const {
   ops::require_dims(operation, "video", video, 5, "[B,T,C,H,W]");
   const nn::VqCoderOptions& o = options_.coder;
@@ -97,7 +105,7 @@ VqAutoencoder::Plans& VqAutoencoder::plans() {
   made->frame = e.door("frame", {1, o.channels, o.height, options_.width});
   const nn::Buffer x = e.from_frame(made->frame, o.height + pad_height_, options_.width + pad_width_);
   const nn::Buffer features = e.conv(encoder_->plan(e, x), quant_conv_->weight, quant_conv_->bias);
-  const nn::Buffer z = e.state("z", quantize_->features(), grid.height, grid.width);
+  const nn::Buffer z = e.state("z", quantize_->in_features(), grid.height, grid.width);
   e.copy(features, z);
   e.finish();
   made->z = e.doors().at("z");
@@ -117,8 +125,10 @@ at::Tensor VqAutoencoder::encode(const at::Tensor& video) {
   const at::Tensor frames = video.flatten(0, 1);
   Plans* planned = takes_plans(frames) ? &plans() : nullptr;
   const int64_t at_once = planned ? 1 : options_.images_at_once;
-  const CodeFormat grid = codes();
-  at::Tensor all = at::empty({frames.size(0), grid.height, grid.width}, frames.options().dtype(at::kLong));
+  std::vector<int64_t> sizes = code_sizes();
+  sizes.insert(sizes.begin(), frames.size(0));
+  const at::ScalarType type = continuous() ? quant_conv_->weight.scalar_type() : at::kLong;
+  at::Tensor all = at::empty(sizes, frames.options().dtype(type));
   for (int64_t i = 0; i < frames.size(0); i += at_once) {
     const int64_t count = std::min(at_once, frames.size(0) - i);
     const at::Tensor some = frames.narrow(0, i, count);
@@ -130,19 +140,23 @@ at::Tensor VqAutoencoder::encode(const at::Tensor& video) {
       all.narrow(0, i, count).copy_(quantize_->codes_of(features_of(some)));
     }
   }
-  return all.view({video.size(0), video.size(1), grid.height, grid.width});
+  return all.unflatten(0, {video.size(0), video.size(1)});
+}
+
+void VqAutoencoder::check_codes(const at::Tensor& codes) const {
+  const std::vector<int64_t> sizes = code_sizes();
+  const bool typed = codes.defined() && (continuous() ? codes.is_floating_point() : codes.scalar_type() == at::kLong);
+  ops::require("decode", typed && codes.dim() > 2 && codes.sizes().slice(2) == at::IntArrayRef(sizes),
+               "codes must be [B,T,{} {}, got {}", ops::shape_text(sizes).substr(1), continuous() ? "floats" : "int64",
+               codes.defined() ? ops::dtype_text(codes) + " " + ops::shape_text(codes.sizes()) : "nothing");
+  if (continuous() || codes.numel() == 0) return;
+  const int64_t count = quantize_->size();
+  const bool inside = codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < count;
+  ops::require("decode", inside, "codes must be 0 to {}, there are others", count - 1);
 }
 
 at::Tensor VqAutoencoder::decode(const at::Tensor& codes) {
-  const CodeFormat grid = this->codes();
-  ops::require("decode",
-               codes.defined() && codes.dim() == 4 && codes.scalar_type() == at::kLong &&
-                   codes.size(2) == grid.height && codes.size(3) == grid.width,
-               "codes must be [B,T,{},{}] int64, got {}", grid.height, grid.width,
-               codes.defined() ? ops::dtype_text(codes) + " " + ops::shape_text(codes.sizes()) : "nothing");
-  const bool inside =
-      codes.numel() == 0 || (codes.min().item<int64_t>() >= 0 && codes.max().item<int64_t>() < grid.count);
-  ops::require("decode", inside, "codes must be 0 to {}, there are others", grid.count - 1);
+  check_codes(codes);
   const at::NoGradGuard no_grad;
   const nn::VqCoderOptions& o = options_.coder;
   const at::Tensor flat = codes.flatten(0, 1);

@@ -1,6 +1,8 @@
 // The part of a VQ-GAN that runs: encoder, quantizer, decoder. A tokenizer, and what a model of codes freezes. Its parameters
 // have the names of the public layout (taming): encoder.*, quant_conv.*, quantize.*, post_quant_conv.*, decoder.*.
 // Frames of any size: they are padded inside by repeating their edge, and what is decoded is cropped.
+// With the quantizer `kl` it is the autoencoder of latent diffusion (Rombach et al. 2022, arXiv 2112.10752): a continuous
+// tokenizer, whose encoder puts out twice the `latent` channels.
 // On the CPU frames are encoded and decoded one at a time by compiled plans: the codes of a clip are those of its pieces,
 // bit by bit. On other devices, and while tensors are not float32, `images_at_once` frames go through the modules together.
 #pragma once
@@ -36,6 +38,7 @@ class VqAutoencoder : public torch::nn::Module, public Tokenizer {
   at::Tensor encode(const at::Tensor& video) override;
   at::Tensor decode(const at::Tensor& codes) override;  // cut to [-1,1]
   CodeFormat codes() const override;
+  bool continuous() const override { return quantize_->continuous(); }
   at::Tensor embed(const at::Tensor& codes) override { return quantize_->embed(codes); }
   int64_t features() const override { return quantize_->features(); }
 
@@ -48,7 +51,9 @@ class VqAutoencoder : public torch::nn::Module, public Tokenizer {
 
  private:
   struct Plans;
-  at::Tensor features_of(const at::Tensor& frames);  // [N,C,H,W] -> [N,features,h,w]
+  std::vector<int64_t> code_sizes() const;  // of a frame: h, w; of a continuous one features, h, w
+  void check_codes(const at::Tensor& codes) const;
+  at::Tensor features_of(const at::Tensor& frames);  // [N,C,H,W] -> [N,in_features,h,w] of the quantizer
   at::Tensor frames_of(const at::Tensor& q);         // [N,features,h,w] -> [N,C,H,W], cropped
   void check_video(const char* operation, const at::Tensor& video) const;
   bool takes_plans(const at::Tensor& x) const;

@@ -60,7 +60,9 @@ std::vector<Player> VqGan::players() const {
 
 std::string VqGan::description() const {
   const CodeFormat grid = autoencoder_->codes();
-  return fmt::format("vqgan, {} x {} of {} codes ({}), {:.1f}M parameters", grid.height, grid.width, grid.count,
+  const std::string content = autoencoder_->continuous() ? fmt::format("{} numbers", autoencoder_->features())
+                                                         : fmt::format("{} codes", grid.count);
+  return fmt::format("vqgan, {} x {} of {} ({}), {:.1f}M parameters", grid.height, grid.width, content,
                      nn::name(options_.autoencoder.quantizer.kind),
                      static_cast<double>(parameter_count(*autoencoder_)) * 1e-6);
 }
@@ -91,13 +93,21 @@ VqGan::Reconstruction VqGan::reconstruction(const at::Tensor& x, const at::Tenso
 LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid, const LossContext& context) {
   const bool learn = is_training() && at::GradMode::is_enabled();
   const bool restart = nn::codes_may_restart(context.step, context.steps);
-  const auto [raw, quantized] = autoencoder_->forward(x, {learn, restart, context.random.split("quantizer")});
+  const auto [raw, quantized] = autoencoder_->forward(x, {learn, restart, context.random.split("quantizer"), true});
   const at::Tensor y = valid.defined() ? at::where(valid, raw, x) : raw;  // what was not measured is no error
   const auto [nll, l1, perceptual] = reconstruction(x, y);
   if (learn) keep_to_its_loss(perceptual.defined());
-  const at::Tensor codebook = options_.codebook_weight * quantized.loss;
+  const nn::Quantizer& quantizer = autoencoder_->quantizer();
+  // The divergence is that of a frame, the reconstruction a mean over the values of a frame.
+  const double per_value = quantizer.continuous() ? static_cast<double>(x.size(0)) / static_cast<double>(x.numel()) : 1;
+  const at::Tensor codebook = options_.codebook_weight * per_value * quantized.loss;
 
-  LossOutput out{nll + codebook, {{"l1", l1.detach()}, {"codebook", quantized.loss.detach()}}, {}};
+  LossOutput out{nll + codebook, {{"l1", l1.detach()}}, {}};
+  if (quantizer.continuous()) {
+    out.parts.emplace_back("kl", quantized.divergence.detach());
+  } else {
+    out.parts.emplace_back("codebook", quantized.loss.detach());
+  }
   if (perceptual.defined()) out.parts.emplace_back("lpips", perceptual.detach());
   if (discriminator_ && context.step >= options_.disc_start) {
     const at::Tensor g = -discriminator_->forward(y).mean();
@@ -113,9 +123,10 @@ LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid,
     out.parts.emplace_back("gan", g.detach());
     out.parts.emplace_back("weight", weight);
   }
-  const nn::Quantizer& quantizer = autoencoder_->quantizer();
-  out.parts.emplace_back("perplexity", number(quantizer.perplexity()));
-  out.parts.emplace_back("used", number(quantizer.used()));
+  if (!quantizer.continuous()) {
+    out.parts.emplace_back("perplexity", number(quantizer.perplexity()));
+    out.parts.emplace_back("used", number(quantizer.used()));
+  }
   // A training says each text once: the one that is true from the first step on does not stand before the other.
   if (quantizer.seen_enough() && quantizer.used() < kCollapsed) {
     out.warning =
@@ -130,11 +141,11 @@ LossOutput VqGan::autoencoder_loss(const at::Tensor& x, const at::Tensor& valid,
   return out;
 }
 
-LossOutput VqGan::discriminator_loss(const at::Tensor& x) {
+LossOutput VqGan::discriminator_loss(const at::Tensor& x, const LossContext& context) {
   at::Tensor fake;
   {
     const at::NoGradGuard no_grad;
-    fake = autoencoder_->forward(x, {}).frames;
+    fake = autoencoder_->forward(x, {.random = context.random.split("quantizer"), .draw = true}).frames;
   }
   const bool learn = is_training() && at::GradMode::is_enabled();
   const at::Tensor on_real = at::relu(1 - discriminator_->forward(x, learn)).mean(),
@@ -153,7 +164,7 @@ LossOutput VqGan::loss(const Clips& clips, const LossContext& context, const Sta
   const at::Tensor x = video.flatten(0, 1);
   if (context.player == "discriminator") {
     ops::require("vqgan", !discriminator_.is_empty(), "this model has no discriminator");
-    return discriminator_loss(x);
+    return discriminator_loss(x, context);
   }
   return autoencoder_loss(x, clips.valid.defined() ? clips.valid.flatten(0, 1) : at::Tensor(), context);
 }

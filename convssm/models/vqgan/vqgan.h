@@ -3,6 +3,8 @@
 //   autoencoder    nll + lambda g + codebook loss,  nll = mean |x - x'| + LPIPS(x, x'),  g = -mean D(x')
 //                  lambda = weight min(|d nll / d w| / (|d g / d w| + 1e-4), 1e4),  w the weight of the last convolution
 //   discriminator  (mean relu(1 - D(x)) + mean relu(1 + D(x'))) / 2
+// With the quantizer `kl` it is the autoencoder of latent diffusion: in place of the codebook loss stands beta KL / (C H W) of a
+// frame, which is the published sum over a frame divided by its values, and x' is decoded from a latent that is drawn.
 // Before the step `start` of the discriminator there is neither g nor its turn. All frames of a batch count alike: batches
 // of few frames of many clips (train.frames 1 to 4) show the table more than long clips, whose frames resemble each other.
 // The network behind LPIPS is handed in before a training (run/perceptual.h); it is no part of the model and of no file of
@@ -61,7 +63,7 @@ class VqGan : public Model {
   };
   Reconstruction reconstruction(const at::Tensor& x, const at::Tensor& y);
   LossOutput autoencoder_loss(const at::Tensor& x, const at::Tensor& valid, const LossContext& context);
-  LossOutput discriminator_loss(const at::Tensor& x);
+  LossOutput discriminator_loss(const at::Tensor& x, const LossContext& context);
   void keep_to_its_loss(bool by_lpips);
 
   VqGanOptions options_;
