@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "convssm/base/random.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
@@ -47,13 +48,6 @@ at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes) {
 
 at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes) {
   return draw(position, sizes, [](Stream& stream) { return stream.normal(); });
-}
-
-at::Tensor normal_numbers(at::IntArrayRef sizes, Stream stream, const at::TensorOptions& like) {
-  at::Tensor x = at::empty(sizes, at::kDouble);
-  double* values = x.data_ptr<double>();
-  for (int64_t i = 0; i < x.numel(); ++i) values[i] = stream.normal();
-  return x.to(like);
 }
 
 at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities) {

@@ -5,7 +5,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "convssm/base/random.h"
 #include "convssm/models/forecaster.h"
 
 namespace convssm::models {
@@ -18,9 +17,6 @@ at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes);
 
 // Standard normal numbers, likewise.
 at::Tensor draw_normal(at::Tensor& position, at::IntArrayRef sizes);
-
-// Of one stream for all of them, like `like`: what a loss draws.
-at::Tensor normal_numbers(at::IntArrayRef sizes, Stream stream, const at::TensorOptions& like);
 
 // A choice for each row of probabilities [B,...,K] that sum to 1 but for rounding: int64 [B,...]. One of 0 is never drawn.
 at::Tensor draw_category(at::Tensor& position, const at::Tensor& probabilities);

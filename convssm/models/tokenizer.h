@@ -30,8 +30,6 @@ class Tokenizer {
   // What the codes stand for, as the decoder reads them: [N,h,w] -> [N,features(),h,w]. Models of codes see them so.
   virtual at::Tensor embed(const at::Tensor& codes) = 0;
   virtual int64_t features() const = 0;
-
-  virtual bool continuous() const { return false; }
 };
 
 // A tokenizer and the module that holds its parameters: what a model of codes freezes and stores with its own.

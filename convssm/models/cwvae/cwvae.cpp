@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "convssm/models/clip_random.h"
 #include "convssm/models/dynamics.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/ops/check.h"

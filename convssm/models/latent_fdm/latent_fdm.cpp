@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convssm/models/clip_random.h"
 #include "convssm/models/codes/code_input.h"
 #include "convssm/models/latent_fdm/index_sets.h"
 #include "convssm/ops/check.h"
+#include "convssm/ops/normal_numbers.h"
 
 namespace convssm::models {
 namespace {
@@ -148,7 +148,7 @@ FdmExample LatentFdm::draw_example(int64_t clips, int64_t frames, const Stream& 
     e.steps.data_ptr<int64_t>()[b] = static_cast<int64_t>(own.below(static_cast<uint64_t>(options_.diffusion.steps)));
   }
   e.given = e.given.to(at::kBool), e.padding = e.padding.to(at::kBool);
-  e.noise = normal_numbers({clips, K, o.frame_channels, o.height, o.width}, random.split("noise"), like());
+  e.noise = ops::normal_numbers({clips, K, o.frame_channels, o.height, o.width}, random.split("noise"), like());
   return e;
 }
 
