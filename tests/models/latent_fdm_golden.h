@@ -32,7 +32,7 @@ class SquareTokenizer : public models::Model, public models::Tokenizer {
   std::string description() const override { return "squares"; }
   bool continuous() const override { return true; }
   at::Tensor encode(const at::Tensor& video) override { return at::pixel_unshuffle(video, 2) * gain_; }
-  at::Tensor decode(const at::Tensor& latents) override { return at::pixel_shuffle(latents / gain_, 2).clamp(-1, 1); }
+  at::Tensor decode(const at::Tensor& latents) override { return at::pixel_shuffle(latents / gain_, 2).tanh(); }
   models::CodeFormat codes() const override { return {0, frames_.height / 2, frames_.width / 2}; }
   at::Tensor embed(const at::Tensor& codes) override { return codes; }
   int64_t features() const override { return 4; }
