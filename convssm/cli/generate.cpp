@@ -228,9 +228,9 @@ void add_generate(CLI::App& app) {
                     "The weights as they were trained, where training kept a running average (train.ema)");
   command->add_option("--device", c->device, kDeviceHelp)->capture_default_str();
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
-  command->add_option(
-      "overrides", c->overrides,
-      "model.temperature=T, model.top_k=N, model.top_p=P (codes); model.core.window=N (transformer, hybrid)");
+  command->add_option("overrides", c->overrides,
+                      "model.temperature=T, model.top_k=N, model.top_p=P (codes); model.core.window=N (transformer, "
+                      "hybrid); model.sampling.scheme=S, .steps=N (latent_fdm)");
   command->add_flag("--force", c->force, "Replace an existing result");
   command->footer(
       "Examples:\n  convssm generate runs/demo --context clip.npy --frames 1200 --out future.gif\n"

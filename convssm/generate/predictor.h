@@ -53,8 +53,8 @@ class Predictor {
   at::Tensor next();                                                        // after its own last one
   at::Tensor next_after(const at::Tensor& action);                          // the same, with an action
 
-  // Several frames, [B,frames,C,H,W]; actions [B,frames] or [B,frames,A]. frames_at_once() says how many are best made
-  // together with such actions: 1 unless the model makes them in one pass.
+  // Several frames, [B,frames,C,H,W]; actions [B,frames] or [B,frames,A], or more that are known to come. frames_at_once() says
+  // how many are best made together with such actions: 1 unless the model makes them in one pass.
   at::Tensor next_frames(const at::Tensor& actions, int64_t frames);
   int64_t frames_at_once(const at::Tensor& actions) const;
 

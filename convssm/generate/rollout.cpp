@@ -46,7 +46,7 @@ RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, in
     const int64_t given = end.frames - first;
     if (together > 1 && given < together) {  // the predictor ends where the caller ended
       predictor.start(before);
-      if (given > 0) predictor.next_frames(coming(first, given), given);
+      if (given > 0) predictor.next_frames(coming(first, together), given);
     }
     break;
   }

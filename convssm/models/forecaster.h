@@ -1,8 +1,9 @@
 // A forecaster turns contexts into futures, frame by frame.
 // Law of futures: a future is a function of (parameters, context, actions, seed of that clip). It does not depend on the
 // batch around it, on threads, or on where it was stopped, saved and resumed: the random position is part of the state.
-// Two exceptions: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions); and
-// where many frames are one pass (next_frames), their number is part of the rounding in float32.
+// Three exceptions: the ranges of 8-bit integers are those of the first start, of all its clips together (EngineOptions); where
+// many frames are one pass (next_frames), their number is part of the rounding in float32; and a model that draws blocks of
+// frames draws as many together as it was handed actions for.
 // The state is a value of named tensors; nobody but the forecaster knows the names inside.
 // One forecaster is for one thread at a time; states may go anywhere.
 #pragma once
@@ -64,8 +65,9 @@ class Forecaster {
   // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
   virtual Forecast next(const State& state, const at::Tensor& action) = 0;
 
-  // The next frames together, [B,frames,C,H,W] in Forecast::frame; actions [B,frames] or [B,frames,A], or undefined. The
-  // same but for rounding as so many next(), and by default just that.
+  // The next frames together, [B,frames,C,H,W] in Forecast::frame; actions [B,frames] or [B,frames,A], or undefined. There may be
+  // more actions than frames: those that are known to come. The same but for rounding as so many next(), and by default just
+  // that.
   virtual Forecast next_frames(const State& state, const at::Tensor& actions, int64_t frames);
 
   // How many frames are best made together from this state with actions like these: where what comes does not depend on

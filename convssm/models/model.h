@@ -74,6 +74,7 @@ class Model : public torch::nn::Module {
 
   // Frames of a clip that shows, beside one of half the length, what each further frame takes of memory.
   virtual int64_t telling_frames() const { return 8; }
+  virtual int64_t loss_frames() const { return 0; }  // that a loss takes of a clip, however long it is; 0: all
   virtual int64_t given_frames() { return as_forecaster() != nullptr ? 1 : 0; }  // of a clip, that have no loss
   virtual double pair_bytes() const { return 0; }  // memory that training keeps per pair of frames and clip (attention)
 

@@ -11,6 +11,7 @@
 #include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/cwvae/cwvae.h"
 #include "convssm/models/perceiver_ar/perceiver_ar.h"
+#include "convssm/models/latent_fdm/latent_fdm.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -50,6 +51,12 @@ std::shared_ptr<Model> make_perceiver_ar(const nlohmann::json& json, const data:
   return std::make_shared<PerceiverAr>(PerceiverArOptions::from_json(json));
 }
 
+std::shared_ptr<Model> make_latent_fdm(const nlohmann::json& json, const data::FrameFormat& frames) {
+  LatentFdmOptions options = LatentFdmOptions::from_json(json);
+  options.frames = frames;
+  return std::make_shared<LatentFdm>(options);
+}
+
 // Options that change how futures are drawn, not what was learned.
 const std::vector<std::string> kSampling = {"temperature", "top_k",          "top_p",
                                             "core.window", "core.recompute", "like_reference"};
@@ -83,6 +90,12 @@ std::vector<ModelInfo> own_models() {
        make_perceiver_ar,
        {"temperature", "top_k", "top_p"},
        [](const nlohmann::json& json) { PerceiverArOptions::from_json(json); }},
+      {"latent_fdm",
+       "diffusion of any frames of a clip, given others, on the latents of a continuous tokenizer or on pixels",
+       make_latent_fdm,
+       {"sampling.scheme", "sampling.frames", "sampling.horizon", "sampling.steps", "sampling.sampler", "sampling.eta",
+        "sampling.clamp"},
+       [](const nlohmann::json& json) { LatentFdmOptions::from_json(json); }},
   };
 }
 

@@ -68,7 +68,8 @@ uint64_t largest_parameter(const models::Model& model) {
 
 // Those that have a loss.
 int64_t frames_of_loss(const MemoryEstimate& estimate, int64_t frames) {
-  return std::max<int64_t>(frames - estimate.given, 1);
+  const int64_t all = std::max<int64_t>(frames - estimate.given, 1);
+  return estimate.most > 0 ? std::min(all, estimate.most) : all;
 }
 
 int64_t frames_at_once(const MemoryEstimate& estimate, const TrainOptions& o) {
@@ -112,6 +113,7 @@ MemoryEstimate estimate_memory(models::Model& model, const data::Clips& clip, co
   const uint64_t low = peak_of(model, clip, few, o), high = peak_of(model, clip, many, o);
   MemoryEstimate estimate;
   estimate.given = model.given_frames();
+  estimate.most = model.loss_frames();
   estimate.per_frame = many > few && high > low ? (high - low) / static_cast<uint64_t>(many - few)
                                                 : high / static_cast<uint64_t>(frames_of_loss(estimate, many));
   const uint64_t kept = static_cast<uint64_t>(few - estimate.given) * estimate.per_frame,

@@ -18,6 +18,7 @@ struct MemoryEstimate {
   uint64_t pixels = 0;     // of one frame as it is read
   uint64_t program = 0;    // of the process before there is a model
   int64_t given = 1;       // frames of a clip that have no loss: the first of a forecaster, none of others
+  int64_t most = 0;        // frames that a loss takes of a clip, however long it is; 0: all
 
   // The most that a step with these options holds. chunk_frames: auto counts as the whole clip.
   uint64_t total(const TrainOptions& options) const;

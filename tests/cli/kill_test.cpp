@@ -84,6 +84,8 @@ TEST(KilledTraining, OfWindowsAndDropoutEndsWithTheSameBits) {
   expect_the_same_bits_after_kills(tiny_perceiver_ar(scratch.path("tokenizer")));
 }
 
+TEST(KilledTraining, OfADiffusionEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_latent_fdm()); }
+
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
 #if !defined(__x86_64__)

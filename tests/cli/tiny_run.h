@@ -57,6 +57,17 @@ inline std::string tiny_perceiver_ar(const std::string& tokenizer) {
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 
+// Noise in every step, averages that are drawn from, buffers that the first step sets.
+inline std::string tiny_latent_fdm() {
+  return "model:\n"
+         "  {name: latent_fdm, frames: 4, channels: 4, multipliers: [1, 2], attention: [6], heads: 2, groups: 2,\n"
+         "   sampling: {steps: 3, scheme: hierarchy-2}}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, ema: 0.9, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm

@@ -13,6 +13,7 @@
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
 #include "convssm/models/cwvae/cwvae.h"
+#include "tests/models/golden_parameters.h"
 
 namespace convssm::testing {
 
@@ -54,20 +55,7 @@ struct CwvaeGolden {
       model->frames.push_back(o.hierarchy.frames_of(l));
     }
     model->noise = noise;
-    load_parameters();
-  }
-
-  void load_parameters() {
-    torch::NoGradGuard no_grad;
-    size_t in_file = 0;
-    for (const auto& name : file.names()) in_file += name.starts_with("param.");
-    EXPECT_EQ(model->named_parameters().size(), in_file);
-    for (auto& item : model->named_parameters()) {
-      const at::Tensor value = read("param." + item.key());
-      EXPECT_EQ(value.sizes(), item.value().sizes()) << item.key();
-      item.value().copy_(value);
-    }
-    model->to(at::kDouble);
+    load_golden_parameters(*model, file);
   }
 
   at::Tensor read(const std::string& name) const { return io::to_tensor(file.read(name)); }

@@ -36,7 +36,10 @@ INSTANTIATE_TEST_SUITE_P(
         CountedConfig{"habitat/teco_transformer", 386098544}, CountedConfig{"habitat/teco_convs5", 351100784},
         CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
         CountedConfig{"minecraft/cwvae", 139959316}, CountedConfig{"dmlab/perceiver_ar", 29689856},
-        CountedConfig{"minecraft/perceiver_ar", 166910976}, CountedConfig{"habitat/perceiver_ar", 199731712}),
+        CountedConfig{"minecraft/perceiver_ar", 166910976}, CountedConfig{"habitat/perceiver_ar", 199731712},
+        CountedConfig{"dmlab/latent_fdm", 31342212 + 7 * 512},
+        CountedConfig{"minecraft/latent_fdm", 32718468 + 7 * 512},
+        CountedConfig{"habitat/latent_fdm", 87063556 + 7 * 512}),
     [](const auto& i) {
       std::string name = i.param.config;
       std::ranges::replace(name, '/', '_');

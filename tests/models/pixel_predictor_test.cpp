@@ -10,6 +10,7 @@
 #include "convssm/io/npz.h"
 #include "convssm/io/tensor.h"
 #include "convssm/models/registry.h"
+#include "tests/models/golden_parameters.h"
 #include "tests/support.h"
 
 namespace convssm::models {
@@ -38,16 +39,7 @@ struct Golden {
                                     {"action_features", config["action_features"]},
                                     {"loss_weight", config["loss_weight"]}};
     model = make_model(options, {config["channels"], config["height"], config["width"]});
-    load_parameters();
-  }
-
-  void load_parameters() {
-    torch::NoGradGuard no_grad;
-    size_t in_file = 0;
-    for (const auto& name : file.names()) in_file += name.starts_with("param.");
-    EXPECT_EQ(model->named_parameters().size(), in_file);
-    for (auto& item : model->named_parameters()) item.value().copy_(read("param." + item.key()));
-    model->to(at::kDouble);
+    testing::load_golden_parameters(*model, file);
   }
 
   at::Tensor read(const std::string& name) const { return io::to_tensor(file.read(name)); }

@@ -69,6 +69,8 @@ nlohmann::json shrunk(nlohmann::json model) {
     if (tokenizer.is_string()) {  // a run that is made before
       const nlohmann::json frames = {{"channels", 3}, {"height", 64}, {"width", 64}, {"low", 0}, {"high", 255}};
       tokenizer = {{"name", "vqgan"}, {"frames", frames}, {"discriminator", {{"weight", 0}}}};
+      if (model["name"] == "latent_fdm")
+        tokenizer.update({{"multipliers", {1, 1, 1, 1}}, {"quantizer", {{"name", "kl"}}}});
     }
     tokenizer = shrunk(tokenizer);
   }
@@ -78,6 +80,10 @@ nlohmann::json shrunk(nlohmann::json model) {
   }
   if (model["name"] == "perceiver_ar") {
     model.update({{"features", 16}, {"heads", 2}, {"layers", 1}});
+    return model;
+  }
+  if (model["name"] == "latent_fdm") {
+    model["channels"] = 8;
     return model;
   }
   shrink(model, {{"features", 8}});

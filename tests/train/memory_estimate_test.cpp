@@ -235,6 +235,23 @@ TEST(MemoryEstimate, KnowsModelsThatLookAtAllCodes) {
   for (int64_t step = 0; step < 5; ++step) EXPECT_GT(ratio(step), 1.0);
 }
 
+// A loss of 6 frames, however long the clips are.
+TEST(MemoryEstimate, KnowsModelsOfAFewFramesOfAClip) {
+  const std::shared_ptr<models::Model> model = models::make_model(
+      {{"name", "latent_fdm"}, {"frames", 6}, {"channels", 16}, {"groups", 8}, {"attention", {8}}}, {1, 16, 16});
+  const MemoryEstimate estimate = estimate_memory(*model, {at::zeros({1, 40, 1, 16, 16})});
+  EXPECT_EQ(model->named_buffers()["clip_frames"].item<int64_t>(), 0) << "buffers are put back";
+  for (const int64_t frames : {6, 40}) {
+    TrainOptions o;
+    o.batch = 3, o.frames = frames;
+    ops::MemoryMeter meter;
+    add_gradients(*model, {at::zeros({3, frames, 1, 16, 16})}, {}, 0);
+    const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+    EXPECT_GT(ratio, 1.0) << frames;
+    EXPECT_LT(ratio, 1.7) << frames;
+  }
+}
+
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {
