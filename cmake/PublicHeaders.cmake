@@ -30,7 +30,8 @@ set(convssm_headers
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
     models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h
-    models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h models/flops.h models/forecaster.h models/model.h
+    models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h
+    models/flops.h models/forecaster.h models/frame_input.h models/model.h
     models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
