@@ -31,6 +31,7 @@ set(convssm_headers
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
     models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h
     models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h
+    models/fitvid/batch_norm.h models/fitvid/blocks.h models/fitvid/coder.h models/fitvid/fitvid.h models/fitvid/frame_side.h models/fitvid/recurrent.h
     models/flops.h models/forecaster.h models/frame_input.h models/model.h
     models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h

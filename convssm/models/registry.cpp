@@ -10,6 +10,7 @@
 #include "convssm/base/registry.h"
 #include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/cwvae/cwvae.h"
+#include "convssm/models/fitvid/fitvid.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -45,6 +46,12 @@ std::shared_ptr<Model> make_cwvae(const nlohmann::json& json, const data::FrameF
   return std::make_shared<Cwvae>(options);
 }
 
+std::shared_ptr<Model> make_fitvid(const nlohmann::json& json, const data::FrameFormat& frames) {
+  FitVidOptions options = FitVidOptions::from_json(json);
+  options.frames = {frames.depth(), frames.height, frames.width};
+  return std::make_shared<FitVid>(options);
+}
+
 // Options that change how futures are drawn, not what was learned.
 const std::vector<std::string> kSampling = {"temperature", "top_k", "core.window", "core.recompute", "like_reference"};
 const std::vector<std::string> kTecoSampling = {"temperature",    "top_k",         "core.window",    "core.recompute",
@@ -71,6 +78,11 @@ std::vector<ModelInfo> own_models() {
        make_cwvae,
        {"mean_only"},
        [](const nlohmann::json& json) { CwvaeOptions::from_json(json); }},
+      {"fitvid",
+       "recurrent networks on vectors of frames or codes; the decoder is shown the last frame of the context",
+       make_fitvid,
+       {"temperature", "top_k"},
+       [](const nlohmann::json& json) { FitVidOptions::from_json(json); }},
   };
 }
 

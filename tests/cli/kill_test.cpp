@@ -71,6 +71,8 @@ TEST(KilledTraining, OfATokenizerEndsWithTheSameBits) { expect_the_same_bits_aft
 
 TEST(KilledTraining, OfAModelThatDrawsEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_cwvae()); }
 
+TEST(KilledTraining, OfAModelWithBatchNormEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_fitvid()); }
+
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
 #if !defined(__x86_64__)

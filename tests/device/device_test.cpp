@@ -76,9 +76,9 @@ std::vector<std::pair<std::string, nlohmann::json>> all_subjects() {
     subjects.push_back({dynamics, plain});
     subjects.back().second["core"].update({{"dynamics", dynamics}, {"output_gate", "swish"}});
   }
-  EXPECT_EQ(models::all_models().size(), 5u)
+  EXPECT_EQ(models::all_models().size(), 6u)
       << "a new model: give it a small config here (vqgan: in tokenizer_test.cpp; "
-         "codes and teco: in codes_test.cpp; cwvae: in cwvae_test.cpp)";
+         "codes and teco: in codes_test.cpp; cwvae: in cwvae_test.cpp; fitvid: in fitvid_test.cpp)";
   return subjects;
 }
 
