@@ -36,7 +36,8 @@ INSTANTIATE_TEST_SUITE_P(
                       CountedConfig{"habitat/teco_transformer", 386098544},
                       CountedConfig{"habitat/teco_convs5", 351100784},
                       CountedConfig{"moving_mnist/cwvae_300", 20112617}, CountedConfig{"dmlab/cwvae", 111103388},
-                      CountedConfig{"minecraft/cwvae", 139959316}),
+                      CountedConfig{"minecraft/cwvae", 139959316}, CountedConfig{"dmlab/fitvid", 165026536},
+                      CountedConfig{"minecraft/fitvid", 176006903}),
     [](const auto& i) {
       std::string name = i.param.config;
       std::ranges::replace(name, '/', '_');
