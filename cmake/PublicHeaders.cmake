@@ -30,7 +30,9 @@ set(convssm_headers
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
     models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h
-    models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h models/flops.h models/forecaster.h
+    models/cwvae/cwvae.h models/cwvae/frame_side.h models/cwvae/hierarchy.h models/cwvae/layers.h models/dynamics.h
+    models/fitvid/batch_norm.h models/fitvid/blocks.h models/fitvid/coder.h models/fitvid/fitvid.h models/fitvid/frame_side.h models/fitvid/recurrent.h
+    models/flops.h models/forecaster.h models/frame_input.h
     models/latent_fdm/denoiser.h models/latent_fdm/diffusion.h models/latent_fdm/frame_attention.h models/latent_fdm/latent_fdm.h
     models/latent_fdm/layers.h models/latent_fdm/schemes.h models/model.h
     models/perceiver_ar/network.h models/perceiver_ar/past.h models/perceiver_ar/perceiver_ar.h

@@ -10,8 +10,9 @@
 #include "convssm/base/registry.h"
 #include "convssm/models/codes/code_predictor.h"
 #include "convssm/models/cwvae/cwvae.h"
-#include "convssm/models/perceiver_ar/perceiver_ar.h"
+#include "convssm/models/fitvid/fitvid.h"
 #include "convssm/models/latent_fdm/latent_fdm.h"
+#include "convssm/models/perceiver_ar/perceiver_ar.h"
 #include "convssm/models/pixel/pixel_predictor.h"
 #include "convssm/models/teco/teco.h"
 #include "convssm/models/vqgan/vqgan.h"
@@ -57,6 +58,12 @@ std::shared_ptr<Model> make_latent_fdm(const nlohmann::json& json, const data::F
   return std::make_shared<LatentFdm>(options);
 }
 
+std::shared_ptr<Model> make_fitvid(const nlohmann::json& json, const data::FrameFormat& frames) {
+  FitVidOptions options = FitVidOptions::from_json(json);
+  options.frames = {frames.depth(), frames.height, frames.width};
+  return std::make_shared<FitVid>(options);
+}
+
 // Options that change how futures are drawn, not what was learned.
 const std::vector<std::string> kSampling = {"temperature", "top_k",          "top_p",
                                             "core.window", "core.recompute", "like_reference"};
@@ -96,6 +103,11 @@ std::vector<ModelInfo> own_models() {
        {"sampling.scheme", "sampling.frames", "sampling.horizon", "sampling.steps", "sampling.sampler", "sampling.eta",
         "sampling.clamp"},
        [](const nlohmann::json& json) { LatentFdmOptions::from_json(json); }},
+      {"fitvid",
+       "recurrent networks on vectors of frames or codes; the decoder is shown the last frame of the context",
+       make_fitvid,
+       {"temperature", "top_k", "top_p"},
+       [](const nlohmann::json& json) { FitVidOptions::from_json(json); }},
   };
 }
 

@@ -43,6 +43,12 @@ at::Tensor conv2d(const at::Tensor& x, const at::Tensor& weight, const OptionalT
   }
 
   const CountedConvolution counted(x, weight, bias.has_value(), stride);
+  // The pixels that a strided 1x1 kernel sees, first: oneDNN 2.6, which would gather them itself, overruns its scratch memory in
+  // the backward pass of few channels on several threads.
+  if (stride > 1 && weight.size(2) == 1 && weight.size(3) == 1) {
+    const at::Tensor seen = x.slice(2, 0, x.size(2), stride).slice(3, 0, x.size(3), stride);
+    return at::conv2d(seen.contiguous(at::MemoryFormat::ChannelsLast), weight, bias);
+  }
   if (by_winograd(x, weight, stride)) return winograd_conv2d(x, weight, bias);
   const int64_t pad_h = total_padding(x.size(2), weight.size(2), stride);
   const int64_t pad_w = total_padding(x.size(3), weight.size(3), stride);

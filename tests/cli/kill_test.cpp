@@ -86,6 +86,8 @@ TEST(KilledTraining, OfWindowsAndDropoutEndsWithTheSameBits) {
 
 TEST(KilledTraining, OfADiffusionEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_latent_fdm()); }
 
+TEST(KilledTraining, OfAModelWithBatchNormEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_fitvid()); }
+
 // A disk that is full from some call on, and free again: nothing that was there is lost.
 TEST(KilledTraining, AFullDiskAtAnyPointIsSurvived) {
 #if !defined(__x86_64__)

@@ -68,6 +68,16 @@ inline std::string tiny_latent_fdm() {
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 
+// Draws in every step, and batch norm whose running values the checkpoints carry.
+inline std::string tiny_fitvid() {
+  return "model:\n"
+         "  {name: fitvid, stages: 2, blocks: 1, filters: 2, expansion: 2, hidden: 8, memory: 8, latent: 3}\n"
+         "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
+         "train:\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
+}
+
 inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 }  // namespace convssm

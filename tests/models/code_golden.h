@@ -141,6 +141,26 @@ inline void expect_gradient(const std::string& name, at::Tensor parameter, const
   EXPECT_NEAR((gradient * direction).sum().item<double>(), numeric, 1e-6 * std::max(1.0, std::abs(numeric))) << name;
 }
 
+// The gradients of a loss of float64 with respect to every parameter, along a random direction each, against differences of
+// fourth order in steps of h. `near` is what is allowed for small and, times them, for large ones.
+inline void expect_gradients(models::Model& model, const std::function<at::Tensor()>& loss, double h, double near) {
+  loss().backward();
+  uint64_t seed = 0;
+  for (auto& item : model.named_parameters()) {
+    torch::NoGradGuard no_grad;
+    at::Tensor p = item.value();
+    ASSERT_TRUE(p.grad().defined()) << item.key();
+    const at::Tensor before = p.clone(), v = randn(p.sizes(), ++seed);
+    const auto at = [&](double step) {
+      p.copy_(before + step * v);
+      return loss().item<double>();
+    };
+    const double numeric = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+    p.copy_(before);
+    EXPECT_NEAR((p.grad() * v).sum().item<double>(), numeric, near * (1 + std::abs(numeric))) << item.key();
+  }
+}
+
 // Codes [B,T,h,w] of no meaning.
 inline at::Tensor some_codes(at::IntArrayRef shape, int64_t count, uint64_t seed) {
   Stream stream(seed, "codes");

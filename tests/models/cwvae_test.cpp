@@ -9,6 +9,7 @@
 
 #include "convssm/models/registry.h"
 #include "convssm/ssm/initializers.h"
+#include "tests/models/code_golden.h"
 #include "tests/models/cwvae_golden.h"
 #include "tests/support.h"
 
@@ -63,22 +64,7 @@ TEST_P(GoldenCwvae, GradientsAreThoseOfFiniteDifferences) {
   const CwvaeGolden golden(GetParam(), {{"kl_balance", 0}});
   const Clips clips = golden.clips();
   const auto loss = [&] { return golden.model->loss_of(clips, golden.noise).loss; };
-  loss().backward();
-  uint64_t seed = 0;
-  for (auto& item : golden.model->named_parameters()) {
-    torch::NoGradGuard no_grad;
-    at::Tensor p = item.value();
-    ASSERT_TRUE(p.grad().defined()) << item.key();
-    const at::Tensor before = p.clone(), v = testing::randn(p.sizes(), ++seed);
-    const auto at = [&](double h) {
-      p.copy_(before + h * v);
-      return loss().item<double>();
-    };
-    const double h = 2e-6, numeric = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
-    p.copy_(before);
-    const double found = (p.grad() * v).sum().item<double>();
-    EXPECT_NEAR(found, numeric, 3e-6 * (1 + std::abs(numeric))) << item.key();
-  }
+  testing::expect_gradients(*golden.model, loss, 2e-6, 3e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenCwvae, ::testing::Values("cwvae_plain", "cwvae_options", "cwvae_codes"),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "convssm/ops/conv2d.h"
 #include "convssm/ops/flop_meter.h"
 #include "tests/support.h"
 
@@ -47,6 +48,21 @@ TEST(StridedConv, IsTheAdjoint) {
     EXPECT_NEAR(left, right, 1e-10 * (1 + std::abs(left)));
     EXPECT_NEAR((x * transposed_conv2d(other, w, zero, 2, padding)).sum().item<double>(), right,
                 1e-10 * (1 + std::abs(left)));
+  }
+}
+
+// The one of ops/conv2d.h, which takes the pixels out first; few channels, sizes that the stride does not divide.
+TEST(StridedConv, KernelsOfOnePixelSeeEverySecond) {
+  for (const int64_t stride : {2, 3}) {
+    at::Tensor x = randn({3, 2, 7, 10}, 1).requires_grad_(), w = randn({4, 2, 1, 1}, 2).requires_grad_();
+    const at::Tensor y = conv2d(x, w, {}, stride);
+    const at::Tensor seen = x.slice(2, 0, 7, stride).slice(3, 0, 10, stride);
+    const at::Tensor expected = at::einsum("ncij,oc->noij", {seen, w.flatten(1)}), weights = randn(expected.sizes(), 3);
+    ASSERT_EQ(y.sizes(), expected.sizes());
+    EXPECT_LT(distance(y, expected), 1e-12);
+    const auto found = torch::autograd::grad({(y * weights).sum()}, {x, w});
+    const auto right = torch::autograd::grad({(expected * weights).sum()}, {x, w});
+    for (size_t i = 0; i < 2; ++i) EXPECT_LT(distance(found[i], right[i]), 1e-12) << i;
   }
 }
 

@@ -86,6 +86,10 @@ nlohmann::json shrunk(nlohmann::json model) {
     model["channels"] = 8;
     return model;
   }
+  if (model["name"] == "fitvid") {
+    model.update({{"filters", 2}, {"memory", 8}});
+    return model;
+  }
   shrink(model, {{"features", 8}});
   const std::map<std::string, int64_t> small = {{"features", 8}, {"state_size", 8}, {"heads", 2},       {"mlp", 8},
                                                 {"layers", 1},   {"blocks", 1},     {"out_features", 8}};

@@ -252,6 +252,33 @@ TEST(MemoryEstimate, KnowsModelsOfAFewFramesOfAClip) {
   }
 }
 
+// Contexts end anywhere, but what is decoded is as much in every step; running statistics stay what they were.
+TEST(MemoryEstimate, KnowsModelsWithBatchNormAndMovesNoStatistics) {
+  const std::shared_ptr<models::Model> model = models::make_model({{"name", "fitvid"},
+                                                                   {"stages", 2},
+                                                                   {"blocks", 1},
+                                                                   {"filters", 8},
+                                                                   {"expansion", 2},
+                                                                   {"hidden", 16},
+                                                                   {"memory", 16}},
+                                                                  {1, 16, 16});
+  model->train();
+  const data::Clips clip{testing::randn({1, 20, 1, 16, 16}, 1).tanh().to(at::kFloat)};
+  model->loss(clip, {});
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& buffer : model->buffers()) before.push_back(buffer.clone());
+  const MemoryEstimate estimate = estimate_memory(*model, clip);
+  ASSERT_FALSE(before.empty());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(model->buffers()[i].equal(before[i])) << i;
+  TrainOptions o;
+  o.batch = 3, o.frames = 20;
+  ops::MemoryMeter meter;
+  add_gradients(*model, {at::zeros({3, 20, 1, 16, 16})}, {}, 0);
+  const double ratio = static_cast<double>(estimate.total(o)) / static_cast<double>(meter.peak());
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.6);
+}
+
 TEST(MemoryEstimate, KnowsThatRecomputingKeepsLess) {
   const Subject subject(12, 8);
   const auto per_frame = [&](bool recompute) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convssm/models/dynamics.h"
+#include "convssm/models/frame_input.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/normal_numbers.h"
@@ -55,10 +56,7 @@ Cwvae::Cwvae(const CwvaeOptions& options) : options_(options) {
 }
 
 void Cwvae::check(const char* operation, const Clips& clips) const {
-  ops::require(operation, clips.frames() > 0, "a clip needs at least 1 frame, got {}", clips.frames());
-  const data::ClipTiming& timing = clips.timing;
-  ops::require(operation, !timing.dt.defined() && !timing.resets.defined() && timing.step_rescale == 1,
-               "this model knows no time between frames: leave dt, resets and step_rescale out");
+  check_untimed(operation, clips);
   action_input_.check(operation, clips.actions);
 }
 

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "convssm/models/codes/code_loss.h"
-#include "convssm/ops/check.h"
+#include "convssm/models/frame_input.h"
 
 namespace convssm::models::cwvae {
 namespace {
@@ -24,14 +24,7 @@ class PixelSide : public FrameSide {
   int64_t features() const override { return features_; }
 
   at::Tensor inputs_of(const char* operation, const Clips& clips) const override {
-    const at::Tensor& video = clips.video;
-    ops::require(operation, video.defined(), "this model needs the video of the clips, they have none");
-    data::check_clips(operation, clips);
-    const auto& o = options_;
-    ops::require(operation, video.size(2) == o.channels && video.size(3) == o.height && video.size(4) == o.width,
-                 "video must be [B,T,{},{},{}], the frames of this model, got {}", o.channels, o.height, o.width,
-                 ops::shape_text(video.sizes()));
-    return clips.inputs.defined() ? clips.inputs : video;
+    return pixels().inputs_of(operation, clips);
   }
 
   at::Tensor targets_of(const Clips& clips, const at::Tensor&) const override { return clips.video; }
@@ -48,13 +41,10 @@ class PixelSide : public FrameSide {
 
   at::Tensor frames_of(const at::Tensor& outputs) override { return at::clamp(mean_of(outputs), 0, 1) * 2 - 1; }
 
-  void check_data(const data::DataFormat& data) const override {
-    if (data.codes.none()) return;
-    fail(ErrorKind::usage,
-         "the data holds codes of a tokenizer, this model takes frames; give it model.tokenizer or model.codebook");
-  }
+  void check_data(const data::DataFormat& data) const override { pixels().check_data(data); }
 
  private:
+  PixelInput pixels() const { return {options_.channels, options_.height, options_.width}; }
   at::Tensor mean_of(const at::Tensor& outputs) { return at::tanh(decoder_(outputs)); }
 
   PixelSideOptions options_;
