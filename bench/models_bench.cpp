@@ -27,10 +27,11 @@ constexpr Kind kKinds[] = {
     {"pixel.performer", "mini", "performer"},
     {"cwvae", "mini", "cwvae"},
     {"fitvid", "mini", "fitvid"},
+    {"perceiver_ar", "mini", "perceiver_ar", "digit"},
     {"latent_fdm", "mini", "latent_fdm", "digits_kl"},
+    {"latent_fdm.pixels", "mini", "latent_fdm_pixels"},
     {"codes.convs5", "maze", "codes_convs5", "maze_small"},
     {"teco.convs5", "maze", "teco_convs5", "maze_small"},
-    {"perceiver_ar", "maze", "perceiver_ar", "maze_small"},
 };
 
 constexpr int64_t kContext = 16, kFuture = 16, kTogether = 16;  // frames
@@ -77,8 +78,9 @@ class Subject {
   data::Clips clips_of(const data::Dataset& dataset, int64_t count, int64_t frames) const {
     data::Clips clips = data::read_clips(dataset, data::Split::train, 0, count, frames);
     models::Tokenizer* tokenizer = model->as_tokenizer();
-    if (tokenizer != nullptr && !tokenizer->continuous())
-      clips.codes = tokenizer->encode(clips.video), clips.video = {};
+    if (tokenizer == nullptr || tokenizer->continuous()) return clips;
+    clips.codes = tokenizer->encode(clips.video);
+    clips.video = at::Tensor();
     return clips;
   }
 

@@ -48,6 +48,7 @@ void ActionInput::check_below(const char* operation, const at::Tensor& actions) 
 }
 
 at::Tensor ActionInput::embed(const at::Tensor& actions, int64_t N, const at::TensorOptions& like) const {
+  if (features() == 0) return {};
   if (layer_) {
     if (!actions.defined()) return layer_(at::zeros({N, options_.action_values + 1}, like));
     const at::Tensor masked = at::isnan(actions).any(1, true);

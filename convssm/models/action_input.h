@@ -28,6 +28,9 @@ class ActionInput {
 
   int64_t features() const;  // channels that are added; 0: actions do not matter
 
+  // Actions [N] or [N,A] (undefined: none) -> [N,features()] of a type like `like`; undefined if actions do not matter.
+  at::Tensor embed(const at::Tensor& actions, int64_t N, const at::TensorOptions& like) const;
+
   // [N,F,h,w] and actions [N] or [N,A] (undefined: none) -> [N,F + features(),h,w].
   at::Tensor beside(const at::Tensor& frames, const at::Tensor& actions) const;
 
@@ -42,8 +45,6 @@ class ActionInput {
   void check_data(const data::ActionFormat& actions) const;
 
  private:
-  at::Tensor embed(const at::Tensor& actions, int64_t N, const at::TensorOptions& like) const;  // [N,features]
-
   ActionOptions options_;
   at::Tensor table_;
   mutable nn::Dense layer_{nullptr};

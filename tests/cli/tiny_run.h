@@ -64,7 +64,8 @@ inline std::string tiny_latent_fdm() {
          "   sampling: {steps: 3, scheme: hierarchy-2}}\n"
          "data: {name: moving-mnist, digits: 1, image_size: 12, digit_size: 8, clips: 50, test_clips: 6}\n"
          "train:\n"
-         "  {steps: 12, batch: 2, frames: 6, warmup: 2, ema: 0.9, log_interval: 3, save_interval: 4, sample_interval: 6}\n"
+         "  {steps: 12, batch: 2, frames: 6, warmup: 2, ema: 0.9, log_interval: 3, save_interval: 4, sample_interval: "
+         "6}\n"
          "evaluate: {context: 3, horizons: [4, 8], samples: 5, chunk: 2, batch: 2}\n";
 }
 

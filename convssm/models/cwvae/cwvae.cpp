@@ -85,11 +85,8 @@ at::Tensor Cwvae::features_of(const at::Tensor& inputs) {
   return frames_->features_of(time_first(inputs)).unflatten(0, {inputs.size(1), inputs.size(0)});
 }
 
-// Beside nothing, as a frame of one pixel.
 at::Tensor Cwvae::embedded(const at::Tensor& actions, int64_t N) const {
-  if (action_input_.features() == 0) return {};
-  const at::Tensor like = parameters()[0];
-  return action_input_.beside(at::empty({N, 0, 1, 1}, like.options().requires_grad(false)), actions).flatten(1);
+  return action_input_.embed(actions, N, parameters()[0].options().requires_grad(false));
 }
 
 at::Tensor Cwvae::embedded_clip(const at::Tensor& actions, int64_t T, int64_t B) const {

@@ -6,7 +6,7 @@
 #include "convssm/models/dynamics.h"
 #include "convssm/models/tokenizer.h"
 #include "convssm/ops/check.h"
-#include "convssm/ssm/initializers.h"
+#include "convssm/ops/normal_numbers.h"
 
 namespace convssm::models {
 namespace {
@@ -102,11 +102,14 @@ at::Tensor FitVid::step_input(const at::Tensor& hidden, const at::Tensor& action
 LossOutput FitVid::loss(const Clips& clips, const LossContext& context, const State&) {
   const int64_t T = clips.frames(), B = clips.batch();
   FitVidDraws draws;
-  Stream cuts = context.random.split("cuts"), noise = context.random.split("latents");
+  Stream cuts = context.random.split("cuts");
   for (int64_t b = 0; b < B && T > 1; ++b) {
     draws.cuts.push_back(static_cast<int64_t>(cuts.below(static_cast<uint64_t>(T - 1))));
   }
-  if (options_.stochastic && T > 1) draws.noise = ssm::normal({T - 1, B, options_.latent}, 1, noise);
+  if (options_.stochastic && T > 1) {
+    draws.noise = ops::normal_numbers({T - 1, B, options_.latent}, context.random.split("latents"),
+                                      parameters()[0].options().requires_grad(false));
+  }
   return loss_of(clips, draws);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "convssm/models/codes/code_input.h"
+#include "convssm/models/frame_input.h"
 #include "convssm/models/latent_fdm/index_sets.h"
 #include "convssm/ops/check.h"
 #include "convssm/ops/normal_numbers.h"
@@ -59,18 +60,9 @@ data::FrameFormat LatentFdm::frame_format() const {
 at::TensorOptions LatentFdm::like() const { return denoiser_->parameters()[0].options().requires_grad(false); }
 
 void LatentFdm::check(const char* operation, const Clips& clips) const {
-  ops::require(operation, clips.video.defined(), "this model needs the video of the clips, they have none");
-  data::check_clips(operation, clips);
   const data::FrameFormat format = frame_format();
-  const at::Tensor& video = clips.video;
-  ops::require(operation, video.size(1) > 0, "a clip needs at least 1 frame, got 0");
-  ops::require(operation,
-               video.size(2) == format.depth() && video.size(3) == format.height && video.size(4) == format.width,
-               "video must be [B,T,{},{},{}], the frames of this model, got {}", format.depth(), format.height,
-               format.width, ops::shape_text(video.sizes()));
-  const data::ClipTiming& timing = clips.timing;
-  ops::require(operation, !timing.dt.defined() && !timing.resets.defined() && timing.step_rescale == 1,
-               "this model knows no time between frames: leave dt, resets and step_rescale out");
+  PixelInput{format.depth(), format.height, format.width}.inputs_of(operation, clips);
+  check_untimed(operation, clips);
   action_input_.check(operation, clips.actions);
 }
 
@@ -120,11 +112,8 @@ at::Tensor LatentFdm::masked_actions(int64_t B, int64_t T) const {
   return at::full({B, T}, -1, at::TensorOptions(at::kLong).device(device));
 }
 
-// Beside nothing, as a frame of one pixel.
 at::Tensor LatentFdm::embedded(const at::Tensor& actions) const {
-  if (!takes_actions()) return {};
-  const at::Tensor rows = actions.flatten(0, 1);
-  return action_input_.beside(at::empty({rows.size(0), 0, 1, 1}, like()), rows).flatten(1);
+  return action_input_.embed(actions.flatten(0, 1), actions.size(0) * actions.size(1), like());
 }
 
 FdmExample LatentFdm::draw_example(int64_t clips, int64_t frames, const Stream& random) const {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "convssm/models/frame_input.h"
 #include "convssm/nn/attention.h"
 #include "convssm/nn/recompute.h"
 #include "convssm/ops/check.h"
@@ -30,10 +31,7 @@ PerceiverAr::PerceiverAr(const PerceiverArOptions& options)
 }
 
 void PerceiverAr::check(const char* operation, const Clips& clips) const {
-  ops::require(operation, clips.frames() > 0, "a clip needs at least 1 frame, got {}", clips.frames());
-  const data::ClipTiming& timing = clips.timing;
-  ops::require(operation, !timing.dt.defined() && !timing.resets.defined() && timing.step_rescale == 1,
-               "this model knows no time between frames: leave dt, resets and step_rescale out");
+  check_untimed(operation, clips);
   action_input_.check(operation, clips.actions);
 }
 
@@ -48,11 +46,8 @@ int64_t PerceiverAr::telling_frames() const {
   return std::clamp(2 * learned, Model::telling_frames(), kMostTelling);
 }
 
-// Beside nothing, as a frame of one pixel.
 at::Tensor PerceiverAr::embedded(const at::Tensor& actions, int64_t N) const {
-  if (action_input_.features() == 0) return {};
-  const at::Tensor like = network_->parameters()[0];
-  return action_input_.beside(at::empty({N, 0, 1, 1}, like.options().requires_grad(false)), actions).flatten(1);
+  return action_input_.embed(actions, N, network_->parameters()[0].options().requires_grad(false));
 }
 
 LossOutput PerceiverAr::loss(const Clips& clips, const LossContext& context, const State&) {
