@@ -27,14 +27,13 @@ RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, in
   const auto coming = [&](int64_t first, int64_t count) {
     return actions.defined() ? actions.slice(1, first, first + count) : actions;
   };
-  const auto coming_one = [&](int64_t k) { return actions.defined() ? actions.select(1, k) : actions; };
   RolloutEnd end;
   while (end.frames < frames) {
     const int64_t first = end.frames, left = frames - first;
     const int64_t together = std::min(predictor.frames_at_once(coming(first, left)), left);
     const models::State before = together > 1 ? predictor.state() : models::State();
-    const at::Tensor some = together > 1 ? predictor.next_frames(coming(first, together), together)
-                                         : predictor.next_after(coming_one(first)).unsqueeze(1);
+    // One frame with all actions that are known: who draws frames ahead draws them with theirs.
+    const at::Tensor some = predictor.next_frames(coming(first, together > 1 ? together : left), together);
     bool go_on = true;
     for (int64_t k = 0; k < together && go_on; ++k) {
       const at::Tensor frame = some.select(1, k);

@@ -38,7 +38,8 @@ PerceiverOnDevice perceiver_on(at::Device device, const std::string& file, bool 
     out.loss = loss.loss.item<double>();
     if (gradients) {
       loss.loss.backward();
-      for (const auto& [name, p] : model->players()[0].parameters) out.gradients.push_back(p.grad().cpu());
+      const models::Player player = model->players().at(0);
+      for (const auto& [name, p] : player.parameters) out.gradients.push_back(p.grad().cpu());
     }
   }
   torch::NoGradGuard no_grad;

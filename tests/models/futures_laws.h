@@ -102,6 +102,7 @@ class FuturesLaws {
       models::State now = state;
       const at::Tensor first = run(forecaster(), now, coming(0, 3), 0, cut);
       EXPECT_LE(now.items().size(), state.items().size() + 1) << "of one size, and a mark";
+      for (const auto& [name, value] : state.items()) EXPECT_EQ(now.get(name).sizes(), value.sizes()) << name;
       models::State saved = now.clone();
       run(forecaster(), now, coming(0, 3), cut, 1);  // what goes on from a state does not change it
       const auto other = o_.make(section_);

@@ -143,14 +143,7 @@ TEST_P(LawOfBlocks, ActionsThatAreKnownMakeABlock) {
   const BlockClips clips(2);
   const at::Tensor coming = clips.coming(0, 2);
   const State start = forecaster.start(clips.context(0, 2), {3, 4});
-  const int64_t block = hierarchy() ? 5 : 2;  // to the horizon
-  EXPECT_EQ(forecaster.frames_at_once(start, coming), block);
-  if (hierarchy()) {
-    expect_error([&] { forecaster.next(start, coming.select(1, 0)); },
-                 {"those of all 5 frames", "horizon of 10", "got 1", "model.sampling.horizon"});
-    expect_error([&] { forecaster.next_frames(start, coming, kBlockComing); }, {"horizon", "got 4"});
-    return;
-  }
+  if (hierarchy()) return;  // LatentFdmForecasts
   State state = start;
   std::vector<at::Tensor> blocks, ones;
   for (int64_t k = 0; k + 2 <= kBlockComing; k += 2) {
@@ -162,7 +155,6 @@ TEST_P(LawOfBlocks, ActionsThatAreKnownMakeABlock) {
   EXPECT_LT(distance(forecaster.next_frames(start, coming, 8).frame, all), 1e-9);
   Forecast early = forecaster.next_frames(start, coming, 1);  // the second frame waits, with its action
   EXPECT_LT(distance(early.frame.select(1, 0), all.select(1, 0)), 1e-9);
-  EXPECT_EQ(forecaster.frames_at_once(early.state, coming.slice(1, 1)), 1);
   EXPECT_LT(distance(forecaster.next(early.state, coming.select(1, 1)).frame, all.select(1, 1)), 1e-9);
   expect_error([&] { forecaster.next(early.state, 2 - coming.select(1, 1)); },
                {"frame 6", "drawn ahead", "other actions"});
@@ -280,12 +272,76 @@ TEST(LatentFdmForecasts, HierarchiesFollowEachOther) {
   const State start = forecaster.start(clips.context(0, 1), {2});
   const at::Tensor coming = clips.coming(0, 1);
   Forecast out = forecaster.next_frames(start, coming.slice(1, 0, 5), 5);
-  EXPECT_EQ(forecaster.frames_at_once(out.state, coming.slice(1, 5)), 5);
-  Forecast early = forecaster.next_frames(start, coming.slice(1, 0, 5), 2);
-  EXPECT_LT(distance(early.frame, out.frame.slice(1, 0, 2)), 1e-12);
-  EXPECT_EQ(forecaster.frames_at_once(early.state, coming.slice(1, 2)), 3) << "all wait";
-  EXPECT_LT(distance(forecaster.next(early.state, coming.select(1, 2)).frame, out.frame.select(1, 2)), 1e-12);
-  expect_error([&] { forecaster.next(out.state, coming.select(1, 5)); }, {"all 5 frames"});
+  Forecast early = forecaster.next_frames(start, coming, 2);
+  EXPECT_LT(distance(early.frame, out.frame.slice(1, 0, 2)), 1e-12) << "actions beyond the horizon do not matter";
+  EXPECT_LT(distance(forecaster.next(early.state, coming.select(1, 2)).frame, out.frame.select(1, 2)), 1e-12)
+      << "waits";
+  const at::Tensor all = forecaster.next_frames(start, coming, kBlockComing).frame;
+  EXPECT_LT(distance(all.slice(1, 0, 5), out.frame), 1e-12);
+  const at::Tensor rest = forecaster.next_frames(out.state, coming.slice(1, 5), kBlockComing - 5).frame;
+  EXPECT_LT(distance(all.slice(1, 5), rest), 1e-12);
+}
+
+// Sooner than at its horizon, where the actions end; then another begins.
+TEST(LatentFdmForecasts, AHierarchyEndsWithItsActions) {
+  const auto model = block_model(block_section("hierarchy-2", false, 3));
+  nlohmann::json shorter = block_section("hierarchy-2", false, 3);
+  shorter["sampling"]["horizon"] = kBlockSeen + 3;
+  const BlockClips clips(1);
+  const at::Tensor coming = clips.coming(0, 1);
+  const auto to_there = block_model(shorter);
+  Forecaster &forecaster = forecaster_of(*model), &other = forecaster_of(*to_there);
+  const State start = forecaster.start(clips.context(0, 1), {2});
+  const Forecast three = forecaster.next_frames(start, coming.slice(1, 0, 3), 3);
+  EXPECT_LT(distance(three.frame, other.next_frames(start, coming.slice(1, 0, 3), 3).frame), 1e-12);
+  EXPECT_GT(distance(three.frame, forecaster.next_frames(start, coming, 3).frame), 1e-6) << "of a longer one";
+  State state = three.state;
+  for (int64_t k = 3; k < kBlockComing; ++k) {
+    const Forecast one = forecaster.next(state, coming.select(1, k));  // a hierarchy of one frame
+    EXPECT_TRUE(at::isfinite(one.frame).all().item<bool>()) << k;
+    state = one.state;
+  }
+}
+
+// What the program hands over where nobody told an action: a tensor of masked ones, of any length.
+TEST(LatentFdmForecasts, MaskedActionsAreNone) {
+  for (const char* scheme : {"autoreg", "long-range", "hierarchy-2"}) {
+    const auto model = block_model(block_section(scheme, false, 3));
+    Forecaster& forecaster = forecaster_of(*model);
+    State state = forecaster.start(BlockClips(1).context(0, 1), {2});
+    const at::Tensor together = forecaster.next_frames(state, at::full({1, 7}, -1, at::kLong), 7).frame;
+    const State begin = state;
+    EXPECT_LT(distance(block_run(forecaster, state, 7), together), 1e-12) << scheme;
+    State once = begin;
+    for (int64_t k = 0; k < 7; ++k) {
+      const Forecast out = forecaster.next(once, at::full({1}, -1, at::kLong));
+      EXPECT_LT(distance(out.frame, together.select(1, k)), 1e-12) << scheme << " " << k;
+      once = out.state;
+    }
+  }
+}
+
+// A state that goes on with other options of sampling: frames that wait beyond a gap are dropped.
+TEST(LatentFdmForecasts, AnotherSchemeGoesOnFromAState) {
+  const auto hierarchy = block_model(block_section("hierarchy-2", false));
+  State state = forecaster_of(*hierarchy).start(BlockClips(1).context(0, 1), {2});
+  block_run(forecaster_of(*hierarchy), state, 1);
+  const int64_t number = kBlockSeen + 1, given = state.get("numbers").lt(number).sum().item<int64_t>();
+  ASSERT_LT(given, state.get("numbers").size(0)) << "a frame waits";
+  ASSERT_FALSE(state.get("numbers").eq(number).any().item<bool>()) << "but not the next";
+  State without = state;
+  without.set("numbers", state.get("numbers").slice(0, 0, given));
+  without.set("frames", state.get("frames").slice(1, 0, given));
+  for (const char* scheme : {"autoreg", "long-range"}) {
+    const auto other = block_model(block_section(scheme, false));
+    State one = state, two = without;
+    EXPECT_TRUE(block_run(forecaster_of(*other), one, 5).equal(block_run(forecaster_of(*other), two, 5))) << scheme;
+  }
+  nlohmann::json section = block_section("hierarchy-2", false);
+  section["sampling"]["horizon"] = number;  // before what waits
+  const auto shorter = block_model(section);
+  State one = state, two = without;
+  EXPECT_TRUE(block_run(forecaster_of(*shorter), one, 5).equal(block_run(forecaster_of(*shorter), two, 5)));
 }
 
 }  // namespace

@@ -142,6 +142,13 @@ void LatentFdm::keep_needed(Window& w) const {
   if (static_cast<int64_t>(places.size()) < N) w.keep(places);
 }
 
+void LatentFdm::drop_ahead(Window& w) const {
+  if (w.numbers.back() < w.number) return;
+  std::vector<int64_t> given(static_cast<size_t>(w.place(w.number)));
+  std::iota(given.begin(), given.end(), 0);
+  w.keep(given);
+}
+
 void LatentFdm::draw_stage(Window& w, const latent_fdm::Stage& stage, const at::Tensor& known) const {
   const at::Device device = w.frames.device();
   const int64_t B = w.clips(), O = static_cast<int64_t>(stage.observed.size()),
@@ -174,24 +181,26 @@ void LatentFdm::draw_stage(Window& w, const latent_fdm::Stage& stage, const at::
   w.add(stage.latent, x, coming);
 }
 
-// Until the next frame is there. With actions a block ends with the last that is known.
+// Until the next frame is there. A block, and a hierarchy, ends with the last action that is known; where all are masked none is,
+// and frames are drawn as they are asked for.
 void LatentFdm::draw(Window& w, const at::Tensor& known) const {
-  const latent_fdm::SchemeOptions o = scheme();
-  const int64_t told = takes_actions() && known.defined() ? known.size(1) : -1;
+  latent_fdm::SchemeOptions o = scheme();
+  const bool told =
+      takes_actions() && known.defined() && !same_actions(known, masked_actions(w.clips(), known.size(1)));
   if (o.scheme != latent_fdm::Scheme::hierarchy) {
-    draw_stage(w, latent_fdm::next_stage(o, w.numbers, w.begin, told < 0 ? o.drawn : told), known);
+    drop_ahead(w);  // what another scheme left
+    draw_stage(w, latent_fdm::next_stage(o, w.numbers, w.begin, told ? known.size(1) : o.drawn),
+               told ? known : at::Tensor());
     return;
   }
-  if (w.number >= latent_fdm::hierarchy_end(o, w.begin)) w.begin = w.number;
-  const int64_t end = latent_fdm::hierarchy_end(o, w.begin);
-  ops::require(
-      "next", told < 0 || told >= end - w.number,
-      "hierarchy-2 draws frames out of order, so with actions it needs those of all {} frames up to its horizon of "
-      "{}, got {}; hand them over together, set model.sampling.horizon to the frames of context and future, or "
-      "take model.sampling.scheme=autoreg",
-      end - w.number, o.horizon, told);
-  while (told < 0 ? !w.has(w.number) : static_cast<int64_t>(w.numbers.size()) - w.place(w.number) < end - w.number) {
-    draw_stage(w, latent_fdm::next_stage(o, w.numbers, w.begin, end), known);
+  if (told || w.number >= latent_fdm::hierarchy_end(o, w.begin)) drop_ahead(w);  // drawn without these actions
+  if (w.numbers.back() < w.number) w.begin = w.number;
+  if (told) o.until = w.number + known.size(1);
+  const int64_t last = told ? latent_fdm::hierarchy_end(o, w.begin) - 1 : w.number;
+  for (int64_t frame = w.number; frame <= last; ++frame) {
+    while (!w.has(frame)) {
+      draw_stage(w, latent_fdm::next_stage(o, w.numbers, w.begin, o.drawn), told ? known : at::Tensor());
+    }
   }
 }
 
@@ -259,19 +268,6 @@ Forecast LatentFdm::next_frames(const State& state, const at::Tensor& actions, i
   return {frames_of(at::stack(latents, 1)), state_of(w)};
 }
 
-// Those that wait, else a block; a hierarchy of known actions to its end.
-int64_t LatentFdm::frames_at_once(const State& state, const at::Tensor& actions) const {
-  const Window w = window_of(state);
-  const latent_fdm::SchemeOptions o = scheme();
-  int64_t waiting = 0;
-  while (w.has(w.number + waiting)) ++waiting;
-  if (waiting > 0) return waiting;
-  if (o.scheme != latent_fdm::Scheme::hierarchy) return o.drawn;
-  if (!takes_actions() || !actions.defined()) return 1;
-  const int64_t end = latent_fdm::hierarchy_end(o, w.begin);
-  return w.number < end ? end - w.number : latent_fdm::hierarchy_end(o, w.number) - w.number;
-}
-
 State LatentFdm::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
   at::NoGradGuard no_grad;
   Window w = window_of(state);
@@ -283,9 +279,8 @@ State LatentFdm::observe(const State& state, const at::Tensor& frame, const at::
   const int64_t number = w.forecast ? w.number - 1 : w.number;
   at::Tensor told = told_actions("observe", action.defined() ? action.unsqueeze(1) : action, w.clips(), 1);
   if (told.defined() && w.forecast) told = w.actions.narrow(1, w.place(number), 1);  // what it was forecast with
-  std::vector<int64_t> before(static_cast<size_t>(w.place(number)));
-  std::iota(before.begin(), before.end(), 0);
-  w.keep(before);
+  w.number = number;
+  drop_ahead(w);
   w.add({number}, (latents_of(clip.video) * scale()).to(like()), told);
   w.number = w.begin = number + 1;
   w.forecast = false;

@@ -79,6 +79,12 @@ void LatentFdm::check_data(const data::DataFormat& data) const {
   action_input_.check_data(data.actions);
 }
 
+void LatentFdm::check_length(int64_t frames) const {
+  const int64_t K = options_.scheme.frames;
+  ops::require("model", K <= frames, "frames, which are denoised at once, must be at most train.frames = {}, got {}",
+               frames, K);
+}
+
 at::Tensor LatentFdm::latents_of(const at::Tensor& video) {
   if (!tokenizer_) return video;
   at::NoGradGuard no_grad;
@@ -100,6 +106,8 @@ void LatentFdm::learn_from(const at::Tensor& latents, int64_t frames) {
   clip_frames_.fill_(frames);
   if (!scale_.defined()) return;
   const at::Tensor std = latents.to(at::kDouble).std();
+  if (!at::isfinite(std).item<bool>())
+    fail(ErrorKind::numeric, "the tokenizer makes NaN or infinity of the frames of the first batch");
   if (!(std.item<double>() > 0))
     fail(ErrorKind::data, "the latents of the first batch are all the same: nothing to learn");
   scale_.copy_(1 / std);

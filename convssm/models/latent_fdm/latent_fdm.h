@@ -61,6 +61,7 @@ class LatentFdm : public Model, public Forecaster {
     return "its loss is of frames from all over a clip, with drawn noise";
   }
   void check_data(const data::DataFormat& data) const override;
+  void check_length(int64_t frames) const override;
   int64_t telling_frames() const override { return options_.scheme.frames; }
   int64_t loss_frames() const override { return options_.scheme.frames; }
   int64_t given_frames() override { return 0; }
@@ -73,7 +74,6 @@ class LatentFdm : public Model, public Forecaster {
   State start(const Clips& context, const Seeds& seeds) override;
   Forecast next(const State& state, const at::Tensor& action) override;
   Forecast next_frames(const State& state, const at::Tensor& actions, int64_t frames) override;
-  int64_t frames_at_once(const State& state, const at::Tensor& actions) const override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   data::ActionFormat actions() const override { return action_input_.format(); }
   bool draws() const override { return true; }
@@ -106,6 +106,7 @@ class LatentFdm : public Model, public Forecaster {
   Window window_of(const State& state) const;
   State state_of(const Window& window) const;
   void keep_needed(Window& window) const;
+  void drop_ahead(Window& window) const;
   void draw(Window& window, const at::Tensor& known) const;
   void draw_stage(Window& window, const latent_fdm::Stage& stage, const at::Tensor& known) const;
   at::Tensor give(Window& window, const at::Tensor& known) const;

@@ -33,8 +33,8 @@ void DenoiserOptions::check() const {
 
 namespace {
 
-constexpr int64_t kMostFrames = 1000, kMostChannels = 100000, kMostMultipliers = 10, kMostSteps = 100000,
-                  kMostHorizon = 1000000;
+constexpr int64_t kMostFrames = 1000, kMostChannels = 100000, kMostTimes = 100, kMostMultipliers = 10,
+                  kMostSteps = 100000, kMostHorizon = 1000000;
 
 void read_diffusion(LatentFdmOptions& o, const nlohmann::json& json) {
   OptionReader read("model.diffusion", json);
@@ -67,6 +67,8 @@ void read_sampling(LatentFdmOptions& o, const nlohmann::json& json) {
   require_between("model.sampling", "steps", o.sampler.steps, 0, o.diffusion.steps);
   require_between("model.sampling", "horizon", o.horizon, 0, kMostHorizon);
   ops::require("model.sampling", o.horizon != 1, "horizon must be at least 2 frames, or 0 for that of the training");
+  ops::require("model.sampling", o.sampler.ddim || o.sampler.eta == 0,
+               "eta is the noise of ddim, ddpm has its own: leave it out, got {}", o.sampler.eta);
   ops::require("model.sampling", o.sampler.eta >= 0 && o.sampler.eta <= 1, "eta must be in [0,1], got {}",
                o.sampler.eta);
   ops::require("model.sampling", std::isfinite(o.sampler.clamp), "clamp must be a number, 0 for none, got {}",
@@ -100,7 +102,7 @@ LatentFdmOptions LatentFdmOptions::from_json(const nlohmann::json& json) {
   require_between("model", "groups", o.denoiser.groups, 1, kMostChannels);
   require_between("model", "the number of multipliers", static_cast<int64_t>(o.denoiser.multipliers.size()), 1,
                   kMostMultipliers);
-  for (const int64_t m : o.denoiser.multipliers) require_between("model", "each of multipliers", m, 1, kMostChannels);
+  for (const int64_t m : o.denoiser.multipliers) require_between("model", "each of multipliers", m, 1, kMostTimes);
   ops::require("model", o.denoiser.channels % 2 == 0, "channels must be even, got {}", o.denoiser.channels);
   read_diffusion(o, diffusion);
   read_sampling(o, sampling);

@@ -105,7 +105,10 @@ int64_t hierarchy_origin(const SchemeOptions& o, int64_t begin) {
   return begin < o.horizon ? 0 : begin - o.horizon / 2;
 }
 
-int64_t hierarchy_end(const SchemeOptions& o, int64_t begin) { return hierarchy_origin(o, begin) + o.horizon; }
+int64_t hierarchy_end(const SchemeOptions& o, int64_t begin) {
+  const int64_t end = hierarchy_origin(o, begin) + o.horizon;
+  return o.until > 0 ? std::min(end, o.until) : end;
+}
 
 Stage next_stage(const SchemeOptions& o, const FrameNumbers& finished, int64_t begin, int64_t most) {
   if (o.scheme == Scheme::hierarchy) return hierarchy(o, finished, begin);

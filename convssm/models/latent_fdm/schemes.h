@@ -3,8 +3,9 @@
 //   autoreg      the next S frames, after the last K - S
 //   long-range   likewise, but half of the observed frames are the latest of the context
 //   hierarchy-2  first S frames spread over what is to come, then the gaps between them from the earliest on
-// A hierarchy has an end: `horizon` frames, of which the first are its context. Where it ends, or where a true frame comes, another
-// begins: its context is everything before it if that is less than the horizon, and the last half of the horizon otherwise.
+// A hierarchy has an end: `horizon` frames, of which the first are its context, or sooner where its actions end. Where it ends, or
+// where a true frame comes, another begins: its context is everything before it if that is less than the horizon, and the last
+// half of the horizon otherwise.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct SchemeOptions {
   int64_t frames = 20;    // K
   int64_t drawn = 10;     // S, 1 .. K-1
   int64_t horizon = 300;  // of hierarchies
+  int64_t until = 0;      // of hierarchies: they end before this frame if the horizon is later; 0: nothing says so
 };
 
 // What one draw looks at and what it makes; ascending and apart from each other.

@@ -23,7 +23,7 @@ struct NetworkOptions {
   int64_t layers = 8, heads = 8;
   int64_t widening = 4;          // hidden features of an MLP: widening D
   double rotary_fraction = 0.5;  // share of the channels of a head that turn with the position; 0: none
-  double wavelength = 76800;     // of the slowest of them
+  double wavelength = 76800;     // of the slowest of them, / 2 pi
   bool axes = false;             // positions (frame, row, column) are added: sinusoids, and two tables that learn
 
   int64_t head_size() const { return features / heads; }
