@@ -55,12 +55,17 @@ class Subject {
   }
 
   std::string row(const char* quantity) const { return fmt::format("models.{}.{}", kind_.name, quantity); }
-  double frames_of_a_step() const { return static_cast<double>(clips_.batch() * clips_.frames()); }
+
+  // That a step learns from.
+  double frames_of_a_step() const {
+    const int64_t most = model->loss_frames();
+    return static_cast<double>(clips_.batch() * (most > 0 ? std::min(most, clips_.frames()) : clips_.frames()));
+  }
 
   void step() {
     model->train();
     optimizer_->clear_gradients();
-    train::add_gradients(*model, clips_, {}, 0);
+    train::add_gradients(*model, clips_, {.steps = 2}, 0);  // the first of two: the last may be another
     optimizer_->update(0);
   }
 
@@ -117,9 +122,10 @@ void bench_kind(const Kind& kind, Subject& convs5, int rounds, const Report& rep
       subject.row("train"), rounds, [&] { subject.step(); }, subject.frames_of_a_step(), [&] { convs5.step(); },
       convs5.frames_of_a_step()));
   generate::Predictor ours = subject.predictor(), theirs = convs5.predictor();
+  roll(ours, 1);
   const double young = bytes_of(ours.state());
   roll(ours, kFuture);
-  report(single(subject.row("state"), young / 1024, "KiB", fmt::format("after {} frames", kContext)));
+  report(single(subject.row("state"), young / 1024, "KiB", fmt::format("after {} frames", kContext + 1)));
   report(single(subject.row("growth"), (bytes_of(ours.state()) - young) / 1024 / kFuture, "KiB",
                 "for each further frame"));
   const models::State old = ours.state(), other = theirs.state();  // every round goes on from the same frame
