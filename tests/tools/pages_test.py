@@ -6,7 +6,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(SOURCE / "tools/pages"))
 sys.dont_write_bytecode = True
 
-import marks, performance, results, timing
+import marks, models, performance, results, timing
 
 
 def metrics(psnr, lpips):
@@ -170,6 +170,18 @@ class Performance(unittest.TestCase):
                                                                  ("train", "transformer"): [(25, 0.2)]})
         self.assertEqual(performance.curves(rows, "p"), "![Training: time of a step](p_training_time.png)\n")
         self.assertEqual(performance.machine(rows), "A Processor, 2 threads, AVX2; convssm 9.9.\n")
+
+    def test_shows_models_against_the_first(self):
+        def of(name, times):
+            speed = {"reference": 100 if times != 1 else 0, "ratio": times, "spread": 0.01}
+            return [bench_row(f"models.{name}.parameters", 0.5), {**bench_row(f"models.{name}.train", 842), **speed},
+                    {**bench_row(f"models.{name}.generate", 1250.8), **speed}, bench_row(f"models.{name}.state", 68),
+                    {**bench_row(f"models.{name}.growth", 1), "value": 0}]
+
+        page = "text\n<!-- models speed -->\n<!-- end -->\nafter\n"
+        filled = models.filled(page, self.rows({**BENCH, "rows": of("pixel.convs5", 1) + of("cwvae", 4.94)}))
+        self.assertIn("| `pixel.convs5` | 0.500 | 842 | 1,251 | 68.0 | 0 |\n", filled)
+        self.assertIn("| `cwvae` | 0.500 | 842 (4.9) | 1,251 (4.9) | 68.0 | 0 |\n<!-- end -->\nafter\n", filled)
 
     def test_later_files_replace_rows(self):
         rows = self.rows(BENCH, {"rows": [bench_row("cost.convs5.train", 0.25), bench_row("new", 1)]})

@@ -2,13 +2,14 @@
 
     python3 tools/pages results        docs/results.md and README.md, from the records under results/
     python3 tools/pages performance    docs/performance.md, from docs/performance.json and docs/performance_cost.json
+    python3 tools/pages models         docs/models.md, from docs/models_speed.json
 
 What stands outside of the blocks stays, and a block without records too.
 """
 import argparse, json, os, shutil, subprocess, tempfile
 from pathlib import Path
 
-import performance
+import models, performance
 from marks import fill
 from results import Pictures, blocks
 
@@ -48,15 +49,20 @@ def fill_performance():
                          "/usr/bin/python3")
 
 
+def fill_models():
+    page = Path("docs/models.md")
+    page.write_text(models.filled(page.read_text(), performance.Rows([Path("docs/models_speed.json")])))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/pages", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("page", choices=["results", "performance"])
+    parser.add_argument("page", choices=["results", "performance", "models"])
     parser.add_argument("--program", type=Path, default=ROOT / "build/release/bin/convssm")
     options = parser.parse_args()
     program = options.program.resolve()
     os.chdir(ROOT)
-    fill_results(program) if options.page == "results" else fill_performance()
+    {"results": lambda: fill_results(program), "performance": fill_performance, "models": fill_models}[options.page]()
 
 
 if __name__ == "__main__":
