@@ -9,6 +9,11 @@
 namespace convssm::models {
 namespace {
 
+// [B,...] each -> [B,frames,...]; a single frame, as rollouts ask for, is not copied.
+at::Tensor joined(const std::vector<at::Tensor>& frames) {
+  return frames.size() == 1 ? frames[0].unsqueeze(1) : at::stack(frames, 1);
+}
+
 class EagerEngine : public FrameEngine {
  public:
   explicit EagerEngine(Forecaster& forecaster) : forecaster_(forecaster) {}
@@ -70,13 +75,13 @@ Forecast Forecaster::next_frames(const State& state, const at::Tensor& actions, 
     all.push_back(out.frame);
     now = std::move(out.state);
   }
-  return {at::stack(all, 1), std::move(now)};
+  return {joined(all), std::move(now)};
 }
 
 at::Tensor FrameEngine::next_frames(const at::Tensor& actions, int64_t frames) {
   std::vector<at::Tensor> all;
   for (int64_t k = 0; k < frames; ++k) all.push_back(next(actions.defined() ? actions.select(1, k) : actions));
-  return at::stack(all, 1);
+  return joined(all);
 }
 
 std::unique_ptr<FrameEngine> Forecaster::compile(const EngineOptions&) { return nullptr; }
