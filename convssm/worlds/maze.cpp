@@ -102,6 +102,12 @@ class Mazes : public Worlds {
   uint64_t seed_;
 };
 
+MazeLook parse_look(const std::string& text) {
+  if (text == "patterns") return MazeLook::patterns;
+  if (text == "plain") return MazeLook::plain;
+  fail(ErrorKind::usage, "[maze] look must be patterns or plain, got '{}'", text);
+}
+
 }  // namespace
 
 MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
@@ -110,6 +116,7 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   o.read(read);
   read("size", o.size);
   read("loops", o.loops);
+  read("look", [&](const std::string& text) { o.look = parse_look(text); });
   read.finish();
   o.check("maze");
   const auto require = [](bool good, const char* text, auto found) {

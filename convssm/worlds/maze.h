@@ -17,9 +17,14 @@
 
 namespace convssm::worlds {
 
+// patterns: bricks, tiles, planks, ... in any colour. plain: surfaces of one tone each, of a few colours that all mazes share, as
+// the levels of a game share their textures: what a tokenizer and a model can learn in minutes.
+enum class MazeLook { patterns, plain };
+
 struct MazeOptions : WorldOptions {
   int64_t size = 7;    // cells a side
   double loops = 0.1;  // share of the inner walls that is taken away, so that there are several ways
+  MazeLook look = MazeLook::patterns;
 
   static MazeOptions from_json(const nlohmann::json& json);
 };

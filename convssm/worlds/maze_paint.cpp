@@ -16,15 +16,18 @@ double Maze::shade(double depth) { return 1 / (1 + 0.03 * depth * depth); }
 // Some places are chosen, each with its own wall, floor and ceiling; a cell looks like the nearest of them.
 void Maze::paint() {
   const Stream random = random_.split("paint");
+  const bool plain = options_.look == MazeLook::plain;
+  const auto pattern = plain ? plain_tone : random_pattern;
+  const auto hang = plain ? hang_panel : hang_picture;
   std::vector<std::vector<Color>> patterns;
   const auto add = [&](const std::vector<Color>& texels) { textures_.emplace_back(texels); };
-  for (size_t i = 0; i < kStyles; ++i) patterns.push_back(random_pattern(TextureUse::wall, random.split("wall", i)));
-  for (const auto& pattern : patterns) add(pattern);
-  for (size_t i = 0; i < kStyles; ++i) add(random_pattern(TextureUse::floor, random.split("floor", i)));
-  for (size_t i = 0; i < kStyles; ++i) add(random_pattern(TextureUse::ceiling, random.split("ceiling", i)));
+  for (size_t i = 0; i < kStyles; ++i) patterns.push_back(pattern(TextureUse::wall, random.split("wall", i)));
+  for (const auto& texels : patterns) add(texels);
+  for (size_t i = 0; i < kStyles; ++i) add(pattern(TextureUse::floor, random.split("floor", i)));
+  for (size_t i = 0; i < kStyles; ++i) add(pattern(TextureUse::ceiling, random.split("ceiling", i)));
   for (size_t i = 0; i < kPictures; ++i) {
     std::vector<Color> hung = patterns[i % kStyles];
-    hang_picture(hung, random.split("picture", i));
+    hang(hung, random.split("picture", i));
     add(hung);
   }
   Stream places = random.split("places");
