@@ -144,7 +144,8 @@ void check_masks(const Scored& s) {
 void score_forecasts(const Scored& s, const EvaluateCommand& command) {
   models::Model& model = *s.loaded.model;
   check_masks(s);
-  const auto metrics = evaluate::make_metrics(s.options, evaluate::scored_frames(model, s.dataset), s.weights);
+  const auto metrics = evaluate::make_metrics(s.options, evaluate::scored_frames(model, s.dataset), s.weights,
+                                              {.features = command.features});
   if (s.options.futures > 1 && !models::forecaster_of(model).draws()) {
     log_info("the model draws nothing: one future of each clip instead of {}", s.options.futures);
   }
@@ -212,6 +213,9 @@ void add_evaluate(CLI::App& app) {
       "--out", options->out,
       "Folder for metrics.json, samples and report; by default the run folder, for a model the current one");
   command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
+  command->add_option(
+      "--features", options->features,
+      "Folder that keeps what the network of FVD makes of clips: the truth is then seen once for many runs");
   command->add_option("--engine", options->engine, "plan: compiled, as generate runs it; eager: frame by frame")
       ->capture_default_str();
   command->add_option("--precision", options->precision, "float32, or int8: see docs/design.md")->capture_default_str();

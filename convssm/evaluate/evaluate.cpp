@@ -104,7 +104,7 @@ int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& o) {
 }
 
 std::vector<metrics::MetricSet> make_metrics(const EvaluateOptions& o, const data::FrameFormat& frames,
-                                             const metrics::WeightFolder& weights) {
+                                             const metrics::WeightFolder& weights, const metrics::I3dOptions& i3d) {
   std::vector<metrics::MetricSet> sets;
   const auto length = [](const Setting& setting) { return setting.context + setting.shortest(); };
   for (const Setting& setting : o.settings) {
@@ -117,7 +117,7 @@ std::vector<metrics::MetricSet> make_metrics(const EvaluateOptions& o, const dat
       continue;
     }
     const metrics::ClipSize size{length(setting), frames.depth(), frames.height, frames.width, o.quantize};
-    sets.emplace_back(metrics_of(o, setting), weights, size);
+    sets.emplace_back(metrics_of(o, setting), weights, size, i3d);
   }
   return sets;
 }

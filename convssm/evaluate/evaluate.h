@@ -59,7 +59,8 @@ int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& optio
 
 // The metrics of every setting for such frames (see scored_frames).
 std::vector<metrics::MetricSet> make_metrics(const EvaluateOptions& options, const data::FrameFormat& frames,
-                                             const metrics::WeightFolder& weights = metrics::WeightFolder());
+                                             const metrics::WeightFolder& weights = metrics::WeightFolder(),
+                                             const metrics::I3dOptions& i3d = {});
 
 // The table for a terminal.
 std::string table_text(const nlohmann::json& metrics);

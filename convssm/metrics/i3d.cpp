@@ -4,11 +4,14 @@
 #include "convssm/metrics/i3d.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "convssm/io/checksum.h"
+#include "convssm/metrics/feature_store.h"
 #include "convssm/metrics/i3d_engine.h"
 #include "convssm/metrics/i3d_layout.h"
 #include "convssm/metrics/i3d_stream.h"
@@ -87,7 +90,8 @@ at::Tensor head(const at::Tensor& frames, const Folded& last) {
 }  // namespace
 
 struct I3d::Network {
-  Network(const I3dWeights& weights, const I3dOptions& chosen) : options(chosen) {
+  Network(const I3dWeights& weights, const I3dOptions& chosen, FeatureStore kept)
+      : options(chosen), store(std::move(kept)) {
     for (const I3dStage& stage : i3d_stages()) add(weights, stage);
     last = weights.folded(i3d_last_unit());
   }
@@ -112,12 +116,15 @@ struct I3d::Network {
     }
   }
 
+  at::Tensor logits(const at::Tensor& clip);
+
   at::Tensor run(size_t index, const at::Tensor& x, Pads time) {
     if (index == 0 && x.size(0) == 1) return grey->run(x, time);
     return std::visit([&](auto& layer) { return layer.run(x, time); }, layers[index]);
   }
 
   I3dOptions options;
+  FeatureStore store;
   I3dEngine engine;
   std::vector<TimeKernel> times;
   std::vector<Layer> layers;
@@ -125,9 +132,19 @@ struct I3d::Network {
   Folded last;
 };
 
+namespace {
+
+FeatureStore make_store(const std::string& weights, const I3dOptions& options) {
+  if (options.features.empty()) return {"", ""};
+  const char* resize = options.resize == I3dResize::tensorflow1 ? "" : "half-pixel-";
+  return {options.features, fmt::format("i3d-{}{}", resize, io::file_checksum(weights))};
+}
+
+}  // namespace
+
 I3d::I3d(const std::string& weights, const I3dOptions& options) {
   ops::require("fvd_i3d", options.window >= 1, "the window must be at least 1 frame, got {}", options.window);
-  network_ = std::make_unique<Network>(I3dWeights(weights), options);
+  network_ = std::make_unique<Network>(I3dWeights(weights), options, make_store(weights, options));
 }
 
 I3d::I3d(I3d&&) noexcept = default;
@@ -142,20 +159,25 @@ at::Tensor I3d::logits(const at::Tensor& clip) const {
                "pairs of what is left, so that shorter clips have no features to speak of",
                i3d_fewest_frames, frames);
   const at::NoGradGuard no_grad;
+  return network_->store.of(clip, [&] { return network_->logits(clip); });
+}
+
+at::Tensor I3d::Network::logits(const at::Tensor& clip) {
+  const int64_t frames = clip.size(0);
   std::vector<at::Tensor> means;
   I3dStream stream(
-      network_->times, frames,
+      times, frames,
       [&](size_t layer, const at::Tensor& x, int64_t front, int64_t back) {
-        return network_->run(layer, x, {front, back});
+        return run(layer, x, {front, back});
       },
       [&](const at::Tensor& x) {  // [1024/b,t,7,7,b]
         means.push_back(x.to(at::kDouble).mean(at::IntArrayRef{2, 3}).permute({1, 0, 2}).flatten(1));
       });
-  for (int64_t begin = 0; begin < frames; begin += network_->options.window) {
-    const int64_t count = std::min(network_->options.window, frames - begin);
-    stream.push(i3d_frames(clip.narrow(0, begin, count), network_->options.resize));
+  for (int64_t begin = 0; begin < frames; begin += options.window) {
+    const int64_t count = std::min(options.window, frames - begin);
+    stream.push(i3d_frames(clip.narrow(0, begin, count), options.resize));
   }
-  return head(at::cat(means), network_->last).to(at::kFloat);
+  return head(at::cat(means), last).to(at::kFloat);
 }
 
 }  // namespace convssm::metrics

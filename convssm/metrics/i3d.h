@@ -18,7 +18,8 @@ namespace convssm::metrics {
 
 struct I3dOptions {
   I3dResize resize = I3dResize::tensorflow1;
-  int64_t window = 24;  // frames that enter the network at once: speed and memory, not the result
+  int64_t window = 24;        // frames that enter the network at once: speed and memory, not the result
+  std::string features = {};  // folder that keeps the logits of clips (feature_store.h); "": none
 };
 
 class I3d {

@@ -7,11 +7,12 @@
 #include "convssm/base/error.h"
 
 namespace convssm::metrics {
-MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size) {
+MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size,
+                     const I3dOptions& i3d) {
   for (const std::string& name : names) {
     const MetricInfo& info = find_metric(name);
     if (const std::string why = objection(info, size); !why.empty()) fail(ErrorKind::usage, "[{}] {}", name, why);
-    add(info, weights);
+    add(info, weights, i3d);
   }
   if (!names.empty()) return;
   for (const MetricInfo& info : all_metrics()) {
@@ -21,17 +22,17 @@ MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& 
       left_out_.push_back(fmt::format("{}: its weights '{}' are not in {} (see convssm weights)", info.name, missing[0],
                                       weights.folder()));
     } else {
-      add(info, weights);
+      add(info, weights, i3d);
     }
   }
 }
 
-void MetricSet::add(const MetricInfo& info, const WeightFolder& weights) {
+void MetricSet::add(const MetricInfo& info, const WeightFolder& weights, const I3dOptions& i3d) {
   if (description_.contains(info.name)) return;
   if (info.make) {
     entries_.push_back({&info, info.make(weights)});
   } else {
-    i3d_ = std::make_shared<const I3d>(weights.existing(info.weights.at(0)));
+    i3d_ = std::make_shared<const I3d>(weights.existing(info.weights.at(0)), i3d);
   }
   nlohmann::json& about = description_[info.name];
   about = {{"definition", info.definition}, {"input", info.input}, {"reference", info.reference}};

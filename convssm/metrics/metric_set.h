@@ -21,7 +21,8 @@ class MetricSet {
 
   // `names` empty: all. A named metric that cannot be had is an error, Error(data) with the steps to get its weights or
   // Error(usage) with the objection to the frames; of all, it is left out.
-  MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size);
+  MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size,
+            const I3dOptions& i3d = {});
 
   const std::vector<Entry>& frame_metrics() const { return entries_; }
   const I3d* i3d() const { return i3d_.get(); }  // null: without fvd_i3d
@@ -33,7 +34,7 @@ class MetricSet {
   const nlohmann::json& description() const { return description_; }
 
  private:
-  void add(const MetricInfo& info, const WeightFolder& weights);
+  void add(const MetricInfo& info, const WeightFolder& weights, const I3dOptions& i3d);
 
   std::vector<Entry> entries_;
   std::shared_ptr<const I3d> i3d_;

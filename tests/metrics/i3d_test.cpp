@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 
@@ -90,6 +91,27 @@ TEST_F(I3dTest, FvdOfIdenticalSetsIsZeroAndOfOthersIsNot) {
   EXPECT_EQ(a.sizes(), at::IntArrayRef({3, 400}));
   EXPECT_LT(fvd_i3d(a, fvd_features(net, real.clone())).mean, 1e-6);
   EXPECT_GT(fvd_i3d(a, b).mean, 1e-3);
+}
+
+TEST_F(I3dTest, KeepsFeaturesByContent) {
+  const ScratchFolder folder;
+  const std::string kept = folder.path("features");
+  const auto files = [&] {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(kept)) paths.push_back(entry.path());
+    return paths;
+  };
+  const at::Tensor clip = random_clip({10, 1, 16, 16});
+  const at::Tensor plain = I3d(weights).logits(clip), first = I3d(weights, {.features = kept}).logits(clip);
+  EXPECT_TRUE(plain.equal(first));
+  ASSERT_EQ(files().size(), 1u);
+  io::save_tensors(files()[0], {{"features", at::full({400}, 7.0f)}});  // what is there is taken
+  EXPECT_TRUE(I3d(weights, {.features = kept}).logits(clip).eq(7).all().item<bool>());
+  EXPECT_TRUE(I3d(weights, {.features = kept}).logits(clip.slice(0, 0, 10) * 0.5).ne(7).any().item<bool>());
+  I3d(weights, {.resize = I3dResize::half_pixel, .features = kept}).logits(clip);
+  EXPECT_EQ(files().size(), 3u);  // another clip, another network
+  for (const std::string& path : files()) std::filesystem::resize_file(path, 20);
+  EXPECT_TRUE(I3d(weights, {.features = kept}).logits(clip).equal(plain));  // damaged: made anew
 }
 
 TEST_F(I3dTest, RefusesWrongClipsAndWeights) {
