@@ -6,8 +6,8 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 
 PLAN = {
     "sweep": {"lr": ["1e-4", "5e-4", "1e-3"], "beyond": ["3e-3", "1e-2"], "judged_frames": 2, "set": ["train.steps=3"]},
-    "ablation": {"of": "a", "set": ["train.steps=5"]},
-    "variant": {"evaluate": ["evaluate.metrics=[psnr_f01,lpips_alex]"]},
+    "parts": {"ablation": {"of": "a", "set": ["train.steps=5"]},
+              "variant": {"of": "a", "set": ["train.steps=5"], "evaluate": {"metrics": ["evaluate.metrics=[psnr_f01,lpips_alex]"]}}},
     "rows": [{"row": "a", "label": "A", "part": "table", "timing": True},
              {"row": "b", "label": "B", "part": "table"},
              {"row": "a_seed2", "label": "A", "part": "seed", "of": "a", "set": ["seed=2"]},
@@ -129,7 +129,7 @@ class Results(unittest.TestCase):
     def test_a_changed_plan_does_not_go_on_under_the_old_name(self):
         self.run_driver()
         shutil.rmtree(self.root / "results/small")
-        self.write_plan({**PLAN, "ablation": {"of": "a", "set": ["train.steps=6"]}})
+        self.write_plan({**PLAN, "parts": {"ablation": {"of": "a", "set": ["train.steps=6"]}}})
         self.assertIn("was begun with other values", self.run_driver(code=1))
         self.write_plan(PLAN)
         (self.root / "configs/laptop/a.yaml").write_text("seed: 3\n")
@@ -137,7 +137,7 @@ class Results(unittest.TestCase):
 
     def test_a_record_that_the_plan_no_longer_means_is_not_taken_for_it(self):
         self.run_driver()
-        self.write_plan({**PLAN, "ablation": {"of": "a", "set": ["train.steps=6"]}})
+        self.write_plan({**PLAN, "parts": {"ablation": {"of": "a", "set": ["train.steps=6"]}}})
         self.assertIn("small                ablation   stale", self.run_driver("--list"))
         self.assertIn("the records small in", self.run_driver(code=1))
         self.assertEqual(self.record("small")["commands"][0].count("train.steps=5"), 1)

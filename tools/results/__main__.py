@@ -1,9 +1,10 @@
-"""The results of docs/results.md: trains, scores and records every row of results/plan.json.
+"""The results of docs/results.md: trains, scores and records every row of results/plan.json and of results/*/plan.json.
 
     python3 tools/results                   all rows without a record; stopped by Ctrl-C or a crash, it goes on where it was
-    python3 tools/results convs5 s5         these rows anew, in runs/again, and beside them what the records say
+    python3 tools/results convs5 maze/s5    these rows anew, in runs/again, and beside them what the records say
     python3 tools/results --speed           only the generation speeds, with nothing else running
     python3 tools/results --list            the rows, and which have a record
+    python3 tools/results --plan results/maze/plan.json        one plan alone; its rows then go by their names in it
 
 A run lives in runs/results/ROW; what the page cites is copied to results/ROW: config, log, scores, strips and record.json.
 Rows train side by side, one thread each.
@@ -13,16 +14,16 @@ from pathlib import Path
 
 import speed
 from parallel import in_parallel
-from plan import Plan, first_psnr, scores
+from plan import Plan, scores
 from program import Program, Stopped, say
 from rows import MNIST, Maker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RUNS, AGAIN = Path("runs/results"), Path("runs/again")
+AGAIN = Path("runs/again")
 
 
 def make_missing(plan, program, options):
-    maker = Maker(plan, program, RUNS, options)
+    maker = Maker(plan, program, plan.runs, options)
     stale = [name for name in plan.rows if maker.is_stale(plan.rows[name])]
     if stale:
         raise SystemExit(f"error: the records {', '.join(stale)} in {plan.records} were made with other values than the plan "
@@ -31,20 +32,21 @@ def make_missing(plan, program, options):
     def work(row):
         record = maker.make(row)
         if row["part"] == "sweep" and not record.get("diverged"):
-            record["validation"] = {"psnr_f01": first_psnr(RUNS / row["row"], plan.sweep["judged_frames"])}
+            record["validation"] = {"psnr_f01": plan.judge(plan.runs / row["row"])}
         maker.keep(row, record)
 
     in_parallel(program, plan.makeable, work, options.jobs)
-    if speed.missing(plan, RUNS):
-        speed.measure(plan, program, RUNS)
+    if speed.missing(plan):
+        speed.measure(plan, program)
 
 
-def make_again(plan, program, options):
+def make_again(plan, names, program, options):
     """These rows from scratch (or from where a stop left them), and what they give beside what is recorded."""
-    maker, left = Maker(plan, program, AGAIN, options), list(options.rows)
-    for name in options.rows:
+    runs = AGAIN / plan.name
+    maker, left = Maker(plan, program, runs, options), list(names)
+    for name in names:
         maker.train_arguments(plan.rows[name])  # an error comes before anything is removed
-    for name in options.rows:
+    for name in names:
         if maker.is_whole(plan.rows[name]):
             maker.remove(name)
 
@@ -53,9 +55,9 @@ def make_again(plan, program, options):
         left.remove(row["row"])
 
     in_parallel(program, lambda: [plan.rows[name] for name in left], work, options.jobs)
-    for name in options.rows:
+    for name in names:
         recorded = dict(scores(plan.records / name)) if plan.record(name) else {}
-        for frames, values in scores(AGAIN / name):
+        for frames, values in scores(runs / name):
             for metric, value in values.items():
                 known = recorded.get(frames, {}).get(metric)
                 print(f"{name:<20} {frames:>5} frames  {metric:<14} {value:9.4f}   recorded "
@@ -76,12 +78,12 @@ def parse():
     parser.add_argument("--drawn", action="store_true",
                         help="digits drawn by the program instead of MNIST; with --records elsewhere")
     parser.add_argument("--weights",
-                        help="folder of the metrics' weights, by default $CONVSSM_WEIGHTS, ../shared/assets/lpips or the "
-                             "user's (convssm weights)")
+                        help="folder of the metrics' weights, by default $CONVSSM_WEIGHTS, the user's (convssm weights) or "
+                             "../shared/assets/lpips, which has none of FVD")
     parser.add_argument("--jobs", type=positive, default=os.cpu_count(), help="rows side by side (default: the cores)")
     parser.add_argument("--threads", type=positive, default=1, help="of each row (default 1)")
-    parser.add_argument("--plan", type=Path, help="by default results/plan.json")
-    parser.add_argument("--records", type=Path, help="folder of the records, by default results")
+    parser.add_argument("--plan", type=Path, help="by default results/plan.json and those of the folders beside it")
+    parser.add_argument("--records", type=Path, help="folder of the records, by default that of the plan")
     parser.add_argument("--program", type=Path, help="by default build/release/bin/convssm")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--speed", action="store_true")
@@ -116,49 +118,70 @@ def link_mnist(folder):
     link.symlink_to(folder)
 
 
-def needs_mnist(plan, options):
-    rows = [plan.rows[name] for name in options.rows] if options.rows else plan.makeable()
-    return not options.drawn and not options.speed and any(not row.get("drawn") for row in rows)
+def needs_mnist(plan, names, options):
+    rows = [plan.rows[name] for name in names] if names else [] if options.rows else plan.makeable()
+    return plan.mnist and not options.drawn and not options.speed and any(not row.get("drawn") for row in rows)
+
+
+def read_plans(options):
+    """Each with the rows of it that are asked for: `maze/convs5` is the row convs5 of results/maze/plan.json."""
+    files = [options.plan] if options.plan else [Path("results/plan.json"), *sorted(Path("results").glob("*/plan.json"))]
+    if options.records and not options.plan:
+        files = files[:1]
+    plans = {}
+    for file in files:
+        plan = Plan(file, options.records or (file.parent.relative_to(ROOT) if file.parent.is_relative_to(ROOT) else file.parent))
+        plan.name = "" if len(files) == 1 or file == files[0] else file.parent.name
+        prefix = f"{plan.name}/" if plan.name else ""
+        plans[prefix] = plan
+    known = {prefix + name: (prefix, name) for prefix, plan in plans.items() for name in plan.rows}
+    unknown = [name for name in options.rows if name not in known]
+    if unknown:
+        raise SystemExit(f"error: no row {', '.join(unknown)}; there are {', '.join(known)}")
+    return [(plan, [known[name][1] for name in options.rows if known[name][0] == prefix]) for prefix, plan in plans.items()]
+
+
+def show_list(plans, options):
+    for plan, _ in plans:
+        lister = Maker(plan, None, plan.runs, options)
+        for name, row in plan.rows.items():
+            state = "to do" if not plan.record(name) else "stale" if lister.is_stale(row) else "recorded"
+            title = f"{plan.name}/{name}" if plan.name else name
+            print(f"{title:<20} {row['part']:<10} {state:<10} {row['label']}")
 
 
 def main():
     options = parse()
     assets = ROOT.parent / "shared/assets"
-    options.weights = folder_of("--weights", options.weights, os.environ.get("CONVSSM_WEIGHTS"), assets / "lpips",
-                                user_weights())
+    options.weights = folder_of("--weights", options.weights, os.environ.get("CONVSSM_WEIGHTS"), user_weights(),
+                                assets / "lpips")
     mnist = folder_of("--mnist", options.mnist, os.environ.get("MNIST"), assets / "mnist")
     options.program = str((options.program or ROOT / "build/release/bin/convssm").resolve())
     if options.drawn and not options.records:
         raise SystemExit("error: --drawn needs --records with another folder: results/ holds those of MNIST")
-    options.plan = (options.plan or ROOT / "results/plan.json").resolve()
-    options.records = options.records.resolve() if options.records else Path("results")
+    options.plan = options.plan.resolve() if options.plan else None
+    options.records = options.records.resolve() if options.records else None
     os.chdir(ROOT)
-    plan = Plan(options.plan, options.records)
-    unknown = [name for name in options.rows if name not in plan.rows]
-    if unknown:
-        raise SystemExit(f"error: no row {', '.join(unknown)}; there are {', '.join(plan.rows)}")
+    plans = read_plans(options)
     if options.list:
-        lister = Maker(plan, None, RUNS, options)
-        for name, row in plan.rows.items():
-            state = "to do" if not plan.record(name) else "stale" if lister.is_stale(row) else "recorded"
-            print(f"{name:<20} {row['part']:<10} {state:<10} {row['label']}")
-        return
+        return show_list(plans, options)
     if not Path(options.program).exists():
         raise SystemExit(f"error: {options.program} is not there; `make build` makes it")
-    if needs_mnist(plan, options):
+    if any(needs_mnist(plan, names, options) for plan, names in plans):
         link_mnist(mnist)
     if not options.weights:
-        say("no weights of metrics (see convssm weights): LPIPS is left out")
+        say("no weights of metrics (see convssm weights): LPIPS and FVD are left out")
     program = Program(options.program)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, program.stop)
     try:
-        if options.speed:
-            speed.measure(plan, program, RUNS)
-        elif options.rows:
-            make_again(plan, program, options)
-        else:
-            make_missing(plan, program, options)
+        for plan, names in plans:
+            if options.speed:
+                speed.measure(plan, program)
+            elif names:
+                make_again(plan, names, program, options)
+            elif not options.rows:
+                make_missing(plan, program, options)
     except Stopped:
         raise SystemExit("stopped")
 

@@ -1,5 +1,16 @@
-"""What results/plan.json asks for, what the records already hold, and what can be made next."""
+"""What a plan asks for, what the records already hold, and what can be made next. results/plan.json is that of the moving digits;
+results/NAME/plan.json, that of another benchmark, has its records beside it:
+
+    configs, runs   folders of the configs of its models and of its runs
+    prepare         commands that come before all rows, each with the file that it makes
+    sweep           learning rates and settings of the short runs that choose one. With `judged_frames` they are scored, and judged by
+                    the PSNR of so many first frames; without, by the PSNR of the last validation of the training
+    parts           of the rows of a part: the config (`of`) and settings (`set`) they start from, and how they are scored (`evaluate`:
+                    {name: arguments}; `metrics` in the run itself, others in folders of their names)
+    rows            each with its part, label, settings; `evaluate`: arguments of its own in every scoring; `lr`: no sweep
+"""
 import json, statistics
+from pathlib import Path
 
 
 def scores(folder):
@@ -17,19 +28,25 @@ def first_psnr(folder, frames):
     return statistics.mean(metrics["curves"]["psnr_f01"][model][:frames])
 
 
+def last_validation(folder):
+    """The PSNR of the last validation of a training."""
+    lines = [json.loads(line) for line in open(folder / "log.jsonl")]
+    return next(line["validation"]["psnr_f01"] for line in reversed(lines) if "validation" in line)
+
+
 class Plan:
     def __init__(self, path, records):
         plan = json.load(open(path))
         self.sweep, self.records = plan["sweep"], records
+        self.configs, self.runs = Path(plan.get("configs", "configs/laptop")), Path(plan.get("runs", "runs/results"))
+        self.prepare, self.mnist = plan.get("prepare", []), "configs" not in plan
         self.rows = {}
         for place, row in enumerate(plan["rows"]):
-            settings = list(row.get("set", []))
-            if row["part"] in ("ablation", "variant"):
-                row["of"] = plan["ablation"]["of"]
-                settings = plan["ablation"]["set"] + settings
-            if row["part"] == "variant":
-                row["evaluate"] = plan["variant"]["evaluate"]
-            self.rows[row["row"]] = {"of": row["row"], **row, "set": settings, "place": place}
+            part = plan.get("parts", {}).get(row["part"], {})
+            scorings = {name: [*arguments, *row.get("evaluate", [])]
+                        for name, arguments in part.get("evaluate", {"metrics": []}).items()}
+            self.rows[row["row"]] = {"of": part.get("of", row["row"]), **row, "set": part.get("set", []) + row.get("set", []),
+                                     "evaluate": scorings, "place": place}
 
     def record(self, name):
         """What is known about a finished row, or nothing."""
@@ -43,7 +60,12 @@ class Plan:
         """A short run that helps to choose the learning rate of a model. It trains and is judged on other clips."""
         place = 1000 + 10 * self.rows[of]["place"] + (self.sweep["lr"] + self.sweep["beyond"]).index(lr)
         return {"row": f"sweep_{of}_{lr}", "label": f"{self.rows[of]['label']}, lr {lr}", "part": "sweep", "of": of,
-                "lr": lr, "place": place, "set": self.sweep["set"]}
+                "lr": lr, "place": place, "set": self.sweep["set"] + self.rows[of].get("sweep", []),
+                "evaluate": {"metrics": []} if "judged_frames" in self.sweep else {}}
+
+    def judge(self, folder):
+        frames = self.sweep.get("judged_frames")
+        return first_psnr(folder, frames) if frames else last_validation(folder)
 
     def rates(self, of):
         """The learning rates to try, each with the PSNR of its first forecasts: None as long as it has no record.
@@ -75,8 +97,9 @@ class Plan:
     def makeable(self):
         """The rows without a record that can be made now, in the order they are wanted."""
         for name, row in self.rows.items():
-            for lr, value in self.rates(row["of"]).items():
-                if value is None:
-                    yield self.sweep_row(row["of"], lr)
-            if not self.record(name) and self.best_rate(row["of"]):
+            if not row.get("lr"):
+                for lr, value in self.rates(row["of"]).items():
+                    if value is None:
+                        yield self.sweep_row(row["of"], lr)
+            if not self.record(name) and (row.get("lr") or self.best_rate(row["of"])):
                 yield row

@@ -1,19 +1,20 @@
 """Makes a row: trains, scores, keeps what the page cites."""
-import json, shutil
+import json, os, shutil, threading
 from pathlib import Path
 
 from program import Diverged, commit, machine, say, write_whole
 
-CONFIGS = Path("configs/laptop")
 MNIST = Path("runs/mnist/train-images-idx3-ubyte.gz")
-KEPT = ["config.yaml", "log.jsonl", "status.json", "metrics.json"]
+KEPT = ["config.yaml", "log.jsonl", "status.json"]
 STRIPS = [f"samples/evaluate-strip-{i}.png" for i in range(2)]
+FEATURES = "runs/features"  # of clips, for FVD: those of the truth serve all rows
 TIMING = ["timing.json", "timing_rates.png", "timing_dropped.png"]
 
 
 class Maker:
     def __init__(self, plan, program, runs, options):
         self.plan, self.program, self.runs = plan, program, runs
+        self.prepared = threading.Lock()
         self.threads, self.weights, self.drawn = options.threads, options.weights, options.drawn
 
     def train_arguments(self, row):
@@ -21,27 +22,42 @@ class Maker:
         if not lr:
             raise SystemExit(f"error: the runs that choose the learning rate of {row['of']} have no records; "
                              "`make results` without a row makes them")
-        data = [] if self.drawn or row.get("drawn") else [f"data.images={MNIST}"]
-        return float(lr), ["train", str(CONFIGS / f"{row['of']}.yaml"), "--run", str(self.runs / row["row"]),
+        data = [] if self.drawn or row.get("drawn") or not self.plan.mnist else [f"data.images={MNIST}"]
+        return float(lr), ["train", str(self.plan.configs / f"{row['of']}.yaml"), "--run", str(self.runs / row["row"]),
                            f"train.lr={lr}", *row["set"], *data]
 
-    def evaluate_arguments(self, row):
-        """Its own; a metric that is named is an error where its weights are missing, so LPIPS is left out then."""
-        return [words if self.weights else words.replace(",lpips_alex", "") for words in row.get("evaluate", [])]
+    def scorings(self, row):
+        """The commands. A metric that is named is an error where its weights are missing, so LPIPS and FVD are left out then."""
+        run, commands = self.runs / row["row"], []
+        for name, arguments in row["evaluate"].items():
+            if "evaluate.metrics=[fvd_i3d]" in arguments and not self.weights:
+                continue
+            arguments = [words if self.weights else words.replace(",lpips_alex", "") for words in arguments]
+            out = [] if name == "metrics" else ["--out", str(run / name)]
+            fvd = ["--features", FEATURES] if any("fvd_i3d" in words for words in arguments) else []
+            weights = ["--weights", "$CONVSSM_WEIGHTS"] if self.weights else []
+            commands.append(["evaluate", str(run), *arguments, *out, *fvd, *weights])
+        return commands + ([["evaluate", str(run), "--timing"]] if row.get("timing") else [])
+
+    def prepare(self):
+        """What all rows need, such as a tokenizer and the codes of its clips."""
+        with self.prepared:
+            for step in self.plan.prepare:
+                if not Path(step["makes"]).exists():
+                    say(" ".join(step["command"]))
+                    self.program.call(step["command"], self.runs / "prepare.log", os.cpu_count())
 
     def make(self, row):
         """Trains and scores a row from where it was left; its record."""
         name, run = row["row"], self.runs / row["row"]
         lr, train = self.train_arguments(row)
         begun = self.begin(row, train)
-        steps = [train, ["evaluate", str(run), *self.evaluate_arguments(row),
-                          *(["--weights", "$CONVSSM_WEIGHTS"] if self.weights else [])]]
-        if row.get("timing"):
-            steps.append(["evaluate", str(run), "--timing"])
+        steps = [train, *self.scorings(row)]
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"], "lr": lr,
                   "commands": [f"convssm --threads {self.threads} {' '.join(words)}" for words in steps],
                   "commit": begun, "machine": machine(), "threads": self.threads}
         steps[0] = [*train, "--resume"]
+        self.prepare()
         try:
             for words in steps:
                 say(f"{name}: {' '.join(words)}")
@@ -55,7 +71,7 @@ class Maker:
 
     def begin(self, row, train):
         """The commit that a run was begun at. One begun with other values must not go on under the name of these."""
-        run, config, file = self.runs / row["row"], CONFIGS / f"{row['of']}.yaml", self.begun_file(row["row"])
+        run, config, file = self.runs / row["row"], self.plan.configs / f"{row['of']}.yaml", self.begun_file(row["row"])
         now = {"train": " ".join(train), "config": config.read_text()}
         begun = json.loads(file.read_text()) if file.exists() else {}
         if run.exists() and {key: begun.get(key) for key in now} != now:
@@ -80,12 +96,14 @@ class Maker:
         if not record or not (row.get("lr") or self.plan.best_rate(row["of"])):
             return False
         made = record["commands"][0].split(" train ", 1)[1]
-        return made != " ".join(self.train_arguments(row)[1][1:])
+        return made != " ".join(self.train_arguments(row)[1][1:]) or any(
+            not (self.plan.records / row["row"] / f"{name}.json").exists() for name in row["evaluate"])
 
     def is_whole(self, row):
         """Whether a run has all that its record needs."""
-        last = self.runs / row["row"] / ("timing.json" if row.get("timing") else "metrics.json")
-        return last.exists()
+        run = self.runs / row["row"]
+        files = [run / ("" if name == "metrics" else name) / "metrics.json" for name in row["evaluate"]]
+        return all(file.exists() for file in files) and (not row.get("timing") or (run / "timing.json").exists())
 
     def copy(self, file, to):
         """Without places of this machine: a score that is missing names the folder where its weights are not."""
@@ -100,9 +118,15 @@ class Maker:
         run, folder = self.runs / row["row"], self.plan.records / row["row"]
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name in KEPT + ([] if row["part"] == "sweep" else STRIPS) + (TIMING if row.get("timing") else []):
+        scored = [] if record.get("diverged") else row["evaluate"]
+        files = {name: name for name in KEPT + (TIMING if row.get("timing") else [])}
+        for name in scored:
+            files["metrics.json" if name == "metrics" else f"{name}/metrics.json"] = f"{name}.json"
+        if "metrics" in scored and row["part"] != "sweep":
+            files |= {name: name for name in STRIPS}
+        for name, kept in files.items():
             if (run / name).exists() or not record.get("diverged"):
-                (folder / name).parent.mkdir(exist_ok=True)
-                self.copy(run / name, folder / name)
+                (folder / kept).parent.mkdir(exist_ok=True)
+                self.copy(run / name, folder / kept)
         write_whole(folder / "record.json", json.dumps(record, indent=1) + "\n")
         say(f"{row['row']}: recorded in {folder}")

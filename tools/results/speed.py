@@ -8,8 +8,9 @@ FRAMES, ROUNDS = 2000, 5
 CLIP = ["digits=1", "image_size=32", "digit_size=24", "subpixel=true"]
 
 
-def measure(plan, program, runs):
+def measure(plan, program):
     """One clip after another with all cores; needs a machine with nothing else to do."""
+    runs = plan.runs
     models = [name for name in plan.models() if plan.record(name) and (runs / name).exists()]
     if not models:
         raise SystemExit(f"error: no trained run in {runs}; `make results` makes them")
@@ -39,7 +40,7 @@ def rate_in(log, begin):
     return float(rate[:-1]) * 1000 if rate.endswith("k") else float(rate)
 
 
-def missing(plan, runs):
+def missing(plan):
     """Whether a trained model has no speed yet."""
-    return any(plan.record(name) and (runs / name).exists() and not (plan.records / name / "speed.json").exists()
+    return any(plan.record(name) and (plan.runs / name).exists() and not (plan.records / name / "speed.json").exists()
                for name in plan.models())
