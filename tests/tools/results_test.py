@@ -223,6 +223,47 @@ class Results(unittest.TestCase):
         self.assertEqual(make(folder).returncode, 0)
         self.assertEqual(self.calls(), [])
 
+    def test_a_benchmark_of_its_own_folder(self):
+        """Its configs, runs, what comes before its rows, several scorings, and rates judged by the trainings themselves."""
+        (self.root / "configs/maze").mkdir()
+        (self.root / "configs/maze/m.yaml").write_text("seed: 1\n")
+        (self.root / "results/maze").mkdir()
+        plan = {"configs": "configs/maze", "runs": "runs/maze",
+                "prepare": [{"makes": "runs/maze/tokenizer", "command": ["train", "t.yaml", "--run", "runs/maze/tokenizer", "train.lr=1e-3"]}],
+                "sweep": {"lr": ["1e-4", "1e-3"], "beyond": [], "set": ["train.steps=3"]},
+                "parts": {"table": {"evaluate": {"metrics": ["evaluate.samples=4"], "fvd": ["evaluate.metrics=[fvd_i3d]"],
+                                                 "loop": ["data.protocol=loop"]}}},
+                "rows": [{"row": "m", "label": "M", "part": "table", "evaluate": ["evaluate.batch=2"]}]}
+        (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
+        weights = self.root / "weights"
+        weights.mkdir()
+        arguments = ["--plan", str(self.root / "results/maze/plan.json"), "--records", str(self.root / "results/maze"),
+                     "--weights", str(weights)]
+        self.run_driver(*arguments)
+        calls = [line for line in self.calls() if not line.startswith(("data", "generate"))]
+        self.assertIn("--run runs/maze/tokenizer", calls[0])
+        self.assertEqual(sum("tokenizer" in line for line in calls), 1)
+        self.assertEqual([line.split()[1] for line in calls if line.startswith("evaluate")], ["runs/maze/m"] * 3)
+        self.assertIn("evaluate runs/maze/m evaluate.metrics=[fvd_i3d] evaluate.batch=2 --out runs/maze/m/fvd --features runs/features "
+                      f"--weights {weights}", calls)
+        for name in ("metrics.json", "fvd.json", "loop.json"):
+            self.assertTrue((self.root / "results/maze/m" / name).exists(), name)
+        record = json.loads((self.root / "results/maze/m/record.json").read_text())
+        self.assertEqual((record["lr"], len(record["commands"])), (1e-3, 4))
+        self.run_driver(*arguments)
+        self.assertEqual(self.calls(), [])
+        (self.root / "results/maze/m/fvd.json").unlink()
+        self.assertIn("the records m in", self.run_driver(*arguments, code=1))
+
+    def test_rows_of_other_benchmarks_go_by_their_folder(self):
+        (self.root / "results/maze").mkdir()
+        (self.root / "results/maze/plan.json").write_text(json.dumps({**PLAN, "configs": "configs/maze", "rows": PLAN["rows"][:2]}))
+        command = [sys.executable, str(self.root / "tools/results"), "--list"]
+        output = subprocess.run(command, capture_output=True, text=True).stdout
+        self.assertIn("maze/b               table      to do", output)
+        refused = subprocess.run([*command, "maze/c"], capture_output=True, text=True)
+        self.assertIn("no row maze/c; there are a, b, a_seed2, small, maze/a, maze/b", refused.stderr)
+
     def test_numbers_are_checked(self):
         for option in ("--jobs", "--threads"):
             self.assertIn("at least 1, got '0'", self.run_driver(option, "0", code=2))

@@ -28,7 +28,7 @@ def train(words):
     rate = value_of(words, "train.lr")
     run.mkdir(parents=True, exist_ok=True)
     (run / "config.yaml").write_text(f"lr: {rate}\n")
-    (run / "log.jsonl").write_text("{}\n")
+    (run / "log.jsonl").write_text(json.dumps({"validation": {"psnr_f01": RATES[rate]}}) + "\n{}\n")
     if os.environ.get("STAND_IN_FAILS") == run.name:
         wait_for_the_other(run)
         print("out of luck")
@@ -48,6 +48,9 @@ def evaluate(words):
             (run / name).write_text("{}")
         return 0
     psnr = RATES[(run / "config.yaml").read_text().split()[1]]
+    if "--out" in words:
+        run = Path(words[words.index("--out") + 1])
+        run.mkdir()
     metrics = {"protocol": {"metrics": {"psnr_f01": {}}},
                "horizons": [{"frames": 4, "rows": [{"name": "core", "psnr_f01": {"mean": psnr}}]}],
                "curves": {"psnr_f01": {"core": [psnr + 1, psnr - 1, 0, 0]}}}
