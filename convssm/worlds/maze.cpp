@@ -43,15 +43,16 @@ std::vector<int64_t> close_region(MazeLayout& maze, int64_t most, Stream random)
 // To random cells of the region by the shortest way, after the actions of `first`.
 class Wanderer : public PlannedPolicy {
  public:
-  Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first,
+  Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first, int64_t pace,
            Stream random)
-      : maze_(maze), region_(std::move(region)), spot_(spot), first_(std::move(first)), random_(random) {}
+      : maze_(maze), region_(std::move(region)), spot_(spot), first_(std::move(first)), pace_(pace), random_(random) {}
 
  protected:
   std::vector<int64_t> more() override {
     if (!first_.empty()) return std::exchange(first_, {});
     const int64_t goal = region_[random_.below(region_.size())];
-    std::vector<int64_t> plan(goal == spot_.cell ? 1 : random_.below(3), 0);  // looks for a while
+    const uint64_t rest = goal == spot_.cell ? 1 : random_.below(3);  // looks for a while
+    std::vector<int64_t> plan(rest * static_cast<size_t>(pace_), 0);
     const std::vector<int64_t> walk = follow(maze_, maze_.path(spot_.cell, goal, random_), spot_);
     plan.insert(plan.end(), walk.begin(), walk.end());
     return plan;
@@ -62,23 +63,40 @@ class Wanderer : public PlannedPolicy {
   std::vector<int64_t> region_;
   MazeSpot spot_;
   std::vector<int64_t> first_;
+  int64_t pace_;
   Stream random_;
 };
 
 class Rounds : public PlannedPolicy {
  public:
-  Rounds(std::vector<int64_t> lap, Stream random) : lap_(std::move(lap)), random_(random) {}
+  Rounds(std::vector<int64_t> lap, int64_t pace, Stream random) : lap_(std::move(lap)), pace_(pace), random_(random) {}
 
  protected:
   std::vector<int64_t> more() override {
     std::vector<int64_t> plan = lap_;
-    plan.insert(plan.end(), random_.below(3), 0);
+    plan.insert(plan.end(), random_.below(3) * static_cast<size_t>(pace_), 0);
     return plan;
   }
 
  private:
   std::vector<int64_t> lap_;
+  int64_t pace_;
   Stream random_;
+};
+
+// One action for every `pace` equal steps of a policy; every plan is made of such.
+class Paced : public Policy {
+ public:
+  Paced(std::unique_ptr<Policy> steps, int64_t pace) : steps_(std::move(steps)), pace_(pace) {}
+  int64_t next() override {
+    const int64_t action = steps_->next();
+    for (int64_t i = 1; i < pace_; ++i) steps_->next();
+    return action;
+  }
+
+ private:
+  std::unique_ptr<Policy> steps_;
+  int64_t pace_;
 };
 
 class Mazes : public Worlds {
@@ -116,6 +134,7 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   o.read(read);
   read("size", o.size);
   read("loops", o.loops);
+  read("pace", o.pace);
   read("look", [&](const std::string& text) { o.look = parse_look(text); });
   read.finish();
   o.check("maze");
@@ -123,9 +142,11 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
     if (!good) fail(ErrorKind::usage, "[maze] {}, got {}", text, found);
   };
   require(o.size >= 3 && o.size <= 64, "size must be 3 to 64 cells", o.size);
+  require(o.pace == 1 || o.pace == 2, "pace must be 1 or 2 steps for each action", o.pace);
   require(o.loops >= 0 && o.loops <= 1, "loops must be 0 to 1", o.loops);
   const bool planned = o.protocol == Protocol::loop || o.protocol == Protocol::reasoning;
-  require(!planned || o.second >= 64, "the protocols loop and reasoning need 64 frames or more before `second`",
+  require(!planned || o.second_step() >= 64,
+          "the protocols loop and reasoning need 64 steps or more before `second`: 64 frames with pace 1, 33 with 2",
           o.second);
   return o;
 }
@@ -143,17 +164,17 @@ Maze::Maze(const MazeOptions& options, uint64_t seed, std::string_view split, ui
     if (attempt == kMostTries) {
       fail(ErrorKind::usage, "[maze] of {} mazes of size {} with loops {} none {} the split {}; raise size{}", attempt,
            options_.size, options_.loops,
-           round ? fmt::format("had a loop of {} frames or fewer and was of", options_.second - 1) : "was of", split,
-           round ? " or `second`" : ", or set loops to less");
+           round ? fmt::format("had a loop of {} steps or fewer and was of", options_.second_step() - 1) : "was of",
+           split, round ? " or `second`" : ", or set loops to less");
     }
     const Stream random = random_.split("layout", attempt);
     layout_ = random_maze(options_.size, options_.loops, round ? 1 : 0, random.split("walls"));
     region_.resize(static_cast<size_t>(layout_.cells()));
     std::iota(region_.begin(), region_.end(), 0);
-    if (explored) region_ = close_region(layout_, options_.second - 1 - 12, random.split("region"));
+    if (explored) region_ = close_region(layout_, options_.second_step() - 1 - 12, random.split("region"));
     if (!in_split(layout_.key(), split)) continue;
     if (!round) break;
-    region_ = find_loop(layout_, options_.second - 1, random.split("loop"));
+    region_ = find_loop(layout_, options_.second_step() - 1, random.split("loop"));
     if (!region_.empty()) break;
   }
   choose_start();
@@ -175,7 +196,7 @@ void Maze::choose_start() {
   if (options_.protocol == Protocol::loop) first_plan_ = follow(layout_, region_, spot);
   if (options_.protocol == Protocol::reasoning) {
     first_plan_ = follow(layout_, tour(layout_, region_), spot);
-    first_plan_.resize(static_cast<size_t>(options_.second - 1), 0);
+    first_plan_.resize(static_cast<size_t>(options_.second_step() - 1), 0);
   }
 }
 
@@ -185,9 +206,15 @@ Pose Maze::start() const {
 }
 
 Pose Maze::step(const Pose& from, int64_t action) const {
+  Pose to = from;
+  for (int64_t i = 0; i < options_.pace; ++i) to = one_step(to, static_cast<MazeAction>(action));
+  return to;
+}
+
+Pose Maze::one_step(const Pose& from, MazeAction action) const {
   Offset move;
   int turn = 0;
-  switch (static_cast<MazeAction>(action)) {
+  switch (action) {
     case MazeAction::none:
       return from;
     case MazeAction::forward:
@@ -195,11 +222,11 @@ Pose Maze::step(const Pose& from, int64_t action) const {
       break;
     case MazeAction::left:
     case MazeAction::right:
-      turn = static_cast<MazeAction>(action) == MazeAction::left ? -1 : 1;
+      turn = action == MazeAction::left ? -1 : 1;
       break;
     case MazeAction::forward_left:
     case MazeAction::forward_right:
-      turn = static_cast<MazeAction>(action) == MazeAction::forward_left ? -1 : 1;
+      turn = action == MazeAction::forward_left ? -1 : 1;
       move = along_arc(from.heading, turn, kRadius);
       break;
   }
@@ -228,11 +255,16 @@ Pose Maze::step(const Pose& from, int64_t action) const {
 std::unique_ptr<Policy> Maze::policy() const {
   const Stream random = random_.split("walk");
   MazeSpot spot{start_cell_, start_heading_ / (headings / 4)};
-  if (options_.protocol == Protocol::loop) return std::make_unique<Rounds>(first_plan_, random);
+  const auto paced = [&](std::unique_ptr<Policy> steps) -> std::unique_ptr<Policy> {
+    if (options_.pace == 1) return steps;
+    return std::make_unique<Paced>(std::move(steps), options_.pace);
+  };
+  if (options_.protocol == Protocol::loop) return paced(std::make_unique<Rounds>(first_plan_, options_.pace, random));
   if (options_.protocol == Protocol::reasoning) follow(layout_, tour(layout_, region_), spot);
-  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, random);
-  if (options_.protocol != Protocol::retrieval) return walk;
-  return out_and_back(std::move(walk), options_.second, static_cast<int64_t>(MazeAction::left), {0, 1, 3, 2, 5, 4});
+  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, options_.pace, random);
+  if (options_.protocol != Protocol::retrieval) return paced(std::move(walk));
+  return paced(out_and_back(std::move(walk), options_.second_step(), static_cast<int64_t>(MazeAction::left),
+                            {0, 1, 3, 2, 5, 4}));
 }
 
 std::shared_ptr<const Worlds> make_mazes(const nlohmann::json& options, uint64_t seed) {

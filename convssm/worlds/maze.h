@@ -17,19 +17,23 @@
 
 namespace convssm::worlds {
 
-// patterns: bricks, tiles, planks, ... in any colour. plain: surfaces of one tone each, of a few colours that all mazes share, as
-// the levels of a game share their textures: what a tokenizer and a model can learn in minutes.
+// patterns: bricks, tiles, planks, ... in any colour, darker with the distance. plain: surfaces of one tone each, of a few colours that
+// all mazes share, as the levels of a game share their textures, at any distance: what a tokenizer and a model can learn in minutes.
 enum class MazeLook { patterns, plain };
 
 struct MazeOptions : WorldOptions {
   int64_t size = 7;    // cells a side
   double loops = 0.1;  // share of the inner walls that is taken away, so that there are several ways
   MazeLook look = MazeLook::patterns;
+  int64_t pace = 1;  // 1 or 2 steps for each action
+
+  // The first step of the second part.
+  int64_t second_step() const { return (second - 1) * pace + 1; }
 
   static MazeOptions from_json(const nlohmann::json& json);
 };
 
-// Forward is an eighth of a cell, a turn 15 degrees; both at once follow a circle of half a cell's radius.
+// A step forward is an eighth of a cell, a turn 15 degrees; both at once follow a circle of half a cell's radius.
 enum class MazeAction : int64_t { none, forward, left, right, forward_left, forward_right };
 
 class Maze : public World {
@@ -55,13 +59,14 @@ class Maze : public World {
   }
   const Texture& floor(int64_t cell) const { return textures_[floors_[static_cast<size_t>(cell)]]; }
   const Texture& ceiling(int64_t cell) const { return textures_[ceilings_[static_cast<size_t>(cell)]]; }
-  static double shade(double depth);
+  double shade(double depth) const;
 
   // Numbers of surfaces: walls, then floor and ceiling of a cell together.
   static uint32_t wall_id(int64_t cell, int direction) { return static_cast<uint32_t>(4 * cell + direction); }
   uint32_t ground_id(int64_t cell) const { return static_cast<uint32_t>(4 * layout_.cells() + cell); }
 
  private:
+  Pose one_step(const Pose& from, MazeAction action) const;
   void paint();
   void choose_start();
 

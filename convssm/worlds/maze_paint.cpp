@@ -11,7 +11,7 @@ constexpr size_t kStyles = 5, kPictures = 20;
 
 }  // namespace
 
-double Maze::shade(double depth) { return 1 / (1 + 0.03 * depth * depth); }
+double Maze::shade(double depth) const { return options_.look == MazeLook::plain ? 1 : 1 / (1 + 0.03 * depth * depth); }
 
 // Some places are chosen, each with its own wall, floor and ceiling; a cell looks like the nearest of them.
 void Maze::paint() {

@@ -60,12 +60,12 @@ struct FloorRow {
   int level, shade;
 };
 
-std::vector<FloorRow> floor_rows(const Camera& camera) {
+std::vector<FloorRow> floor_rows(const Camera& camera, const Maze& maze) {
   std::vector<FloorRow> rows;
   for (int64_t i = 0; i < camera.rows() / 2; ++i) {
     const double depth = 0.5 * camera.focal() / (static_cast<double>(i) + 0.5);
     rows.push_back({static_cast<float>(depth), level_for(depth / camera.focal() * std::sqrt(2 * depth)),
-                    fixed_shade(Maze::shade(depth))});
+                    fixed_shade(maze.shade(depth))});
   }
   return rows;
 }
@@ -74,7 +74,7 @@ std::vector<FloorRow> floor_rows(const Camera& camera) {
 
 void Maze::render(const Pose& pose, std::span<uint8_t> rgb, Sight* sight) const {
   const Camera camera(options_.view, pose.heading, rgb);
-  const std::vector<FloorRow> below = floor_rows(camera);
+  const std::vector<FloorRow> below = floor_rows(camera, *this);
   const double x = cells(pose.x), y = cells(pose.y);
   const int64_t rows = camera.rows(), half = rows / 2, side = layout_.size();
   std::vector<uint32_t> rays(sight != nullptr ? static_cast<size_t>(surfaces()) : 0);

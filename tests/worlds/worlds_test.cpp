@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -155,6 +156,52 @@ TEST(Worlds, WallsStopWhoeverSteps) {
   EXPECT_THROW(walk.step(-1), Error);
 }
 
+// An action of pace 2 is two steps: the same walk, seen every second time.
+TEST(Worlds, PaceTakesSeveralStepsForAnAction) {
+  const auto make = [](int64_t pace, const char* protocol) {
+    return make_worlds({{"name", "maze"},
+                        {"image_size", 16},
+                        {"size", 4},
+                        {"pace", pace},
+                        {"protocol", protocol},
+                        {"second", 72}},
+                       1)
+        ->at("train", 2);
+  };
+  for (const char* protocol : kProtocols) {
+    const auto twice = make(2, protocol);
+    const Recorded walk = record_poses(twice, 0, 200);
+    Pose pose = walk.poses[0];
+    // Layouts of the planned protocols depend on how many steps fit before `second`.
+    const auto plain = std::string(protocol) == "walk" || std::string(protocol) == "retrieval";
+    const auto once = plain ? make(1, protocol) : nullptr;
+    for (size_t t = 1; t < walk.poses.size(); ++t) {
+      ASSERT_EQ(twice->step(walk.poses[t - 1], walk.actions[t]), walk.poses[t]) << protocol << t;
+      if (!once) continue;
+      pose = once->step(once->step(pose, walk.actions[t]), walk.actions[t]);
+      ASSERT_EQ(pose, walk.poses[t]) << protocol << t;
+    }
+  }
+  const Recorded back = record_poses(make(2, "retrieval"), 0, 160);
+  for (size_t k = 0; k < 72; ++k) {
+    EXPECT_EQ(back.poses[72 + 5 + k].x, back.poses[71 - k].x) << k;
+    EXPECT_EQ(back.poses[72 + 5 + k].heading, wrap_heading(back.poses[71 - k].heading + 12)) << k;
+  }
+}
+
+// The same few colours in every maze, near and far.
+TEST(Worlds, PlainMazesShareTheirColours) {
+  std::set<std::array<uint8_t, 3>> colours;
+  const auto mazes = make_worlds({{"name", "maze"}, {"look", "plain"}, {"samples", 1}}, 1);
+  for (uint64_t index = 0; index < 20; ++index) {
+    const Recorded walk = record(mazes->at("train", index), 0, 40);
+    for (size_t i = 0; i < walk.video.size(); i += 3)
+      colours.insert({walk.video[i], walk.video[i + 1], walk.video[i + 2]});
+  }
+  EXPECT_GT(colours.size(), 20u);
+  EXPECT_LE(colours.size(), 2u * 8 * 2 + 4 + 4);  // walls and panels in two lights; floors and ceilings
+}
+
 TEST(Worlds, RetrievalWalksTheSameWayBack) {
   for (const char* name : kNames) {
     const auto world = small_worlds(name, "retrieval")->at("test", 1);
@@ -268,9 +315,11 @@ TEST(Worlds, WrongOptionsAreExplained) {
   wrong({{"name", "maze"}, {"image_size", 33}}, {"even", "33"});
   wrong({{"name", "maze"}, {"size", 2}}, {"size must be 3 to 64", "2"});
   wrong({{"name", "maze"}, {"loops", 1.5}}, {"loops must be 0 to 1"});
+  wrong({{"name", "maze"}, {"pace", 3}}, {"pace must be 1 or 2", "3"});
+  wrong({{"name", "maze"}, {"look", "fancy"}}, {"look must be patterns or plain", "fancy"});
   wrong({{"name", "maze"}, {"fov", 180}}, {"fov must be 20 to 140"});
   wrong({{"name", "maze"}, {"protocol", "retreival"}}, {"did you mean 'retrieval'?"});
-  wrong({{"name", "maze"}, {"protocol", "loop"}, {"second", 20}}, {"64 frames or more"});
+  wrong({{"name", "maze"}, {"protocol", "loop"}, {"second", 20}}, {"64 steps or more", "33 with 2"});
   wrong({{"name", "terrain"}, {"protocol", "reasoning"}, {"second", 90}}, {"97 for reasoning", "90"});
   wrong({{"name", "terrain"}, {"trees", -1}}, {"trees must be 0 to 10"});
   EXPECT_THROW(small_worlds("maze")->at("training", 0), Error);
