@@ -37,11 +37,12 @@ demo: setup ## set up, build the program, train a small model and let it run on:
 bench: build ## speeds of kernels, layers and models against their limits and PyTorch
 	$(BUILD)/bin/convssm bench
 
-performance: ## measure everything (about 15 minutes) and fill docs/performance.md
+performance: ## measure everything (about 20 minutes) and fill docs/performance.md
 	tools/setup.sh --pages
 	$(MAKE) --no-print-directory build
 	$(BUILD)/bin/convssm bench --json docs/performance.json
 	$(BUILD)/bin/convssm bench --only cost,scaling --json docs/performance_cost.json
+	$(BUILD)/bin/convssm bench --only complexity --json docs/performance_complexity.json
 	$(PYTHON) tools/pages performance
 
 results: setup ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again

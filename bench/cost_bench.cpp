@@ -7,8 +7,6 @@
 #include "bench/training_step.h"
 #include "convssm/base/log.h"
 #include "convssm/models/flops.h"
-#include "convssm/models/forecaster.h"
-#include "convssm/ops/flop_meter.h"
 #include "convssm/ops/memory_meter.h"
 
 namespace convssm::bench {
@@ -38,14 +36,6 @@ void bench_training(const BenchModel& subject, const Report& report) {
                 fmt::format("a step of {} frames", kClip - 1)));
   report(single(fmt::format("cost.{}.memory", subject.name), 1e-9 * bytes, "GB",
                 fmt::format("tensors at the peak of that step: parameters, gradients, moments, {} frames", kClip - 1)));
-}
-
-double flops_after(const BenchModel& subject, int64_t age) {
-  at::NoGradGuard no_grad;
-  const models::State state = state_after(subject, age);
-  const ops::FlopMeter meter;
-  models::forecaster_of(*subject.model).next(state, {});
-  return static_cast<double>(meter.count());
 }
 
 // The median of some frames at that age; the first, which is counted, warms up.

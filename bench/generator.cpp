@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "convssm/models/forecaster.h"
+#include "convssm/ops/flop_meter.h"
 
 namespace convssm::bench {
 namespace {
@@ -23,10 +24,13 @@ at::Tensor repeated(const at::Tensor& x, int64_t axis, int64_t size) {
 
 }  // namespace
 
+std::shared_ptr<generate::Predictor> make_predictor(const BenchModel& subject, Precision precision) {
+  return std::make_shared<generate::Predictor>(*subject.model, generate::PredictorOptions{.precision = precision});
+}
+
 Generator make_generator(const BenchModel& subject, const models::State& start, Precision precision) {
   at::NoGradGuard no_grad;
-  const auto predictor =
-      std::make_shared<generate::Predictor>(*subject.model, generate::PredictorOptions{.precision = precision});
+  const auto predictor = make_predictor(subject, precision);
   if (precision == Precision::int8) predictor->start(data::Clips{subject.clip(kCalibration)});
   predictor->start(start);
   return [model = subject.model, predictor] { return predictor->next(); };
@@ -49,6 +53,14 @@ models::State state_after(const BenchModel& subject, int64_t frames) {
     }
   }
   return old;
+}
+
+double flops_after(const BenchModel& subject, int64_t frames) {
+  at::NoGradGuard no_grad;
+  const models::State state = state_after(subject, frames);
+  const ops::FlopMeter meter;
+  models::forecaster_of(*subject.model).next(state, {});
+  return static_cast<double>(meter.count());
 }
 
 }  // namespace convssm::bench

@@ -90,6 +90,8 @@ const std::vector<Group>& all_groups() {
       {"codes", "training and generation of TECO against PyTorch, and by length", bench_codes, false},
       {"models", "every kind of model at laptop size: training, generation and states", bench_models, false},
       {"scaling", "time and memory over the number of frames, about 6 minutes", bench_scaling, false},
+      {"complexity", "the paper's complexity table: training and generation to 5,000 frames, about 7 minutes",
+       bench_complexity, false},
   };
   return groups;
 }

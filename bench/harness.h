@@ -41,7 +41,8 @@ using Report = std::function<void(const Row&)>;
 
 struct Settings {
   int rounds = 15;                  // how often each pair is measured
-  std::vector<std::string> models;  // of the groups cost and scaling, by name; empty: all
+  std::vector<std::string> models;  // of the groups cost, scaling and complexity, by name; empty: all
+  int64_t longest = 5000;           // frames, of the group complexity
   std::string peer_mode = "best";   // how PyTorch runs in the group peer: eager, compiled, or the faster of both
 
   bool wants(const std::string& model) const;
@@ -65,6 +66,7 @@ void bench_peer(const Settings& settings, const Report& report);
 void bench_limit(const Settings& settings, const Report& report);
 void bench_cost(const Settings& settings, const Report& report);
 void bench_scaling(const Settings& settings, const Report& report);
+void bench_complexity(const Settings& settings, const Report& report);
 void bench_tokenizer(const Settings& settings, const Report& report);
 void bench_codes(const Settings& settings, const Report& report);
 void bench_models(const Settings& settings, const Report& report);

@@ -92,8 +92,11 @@ int run_bench(int argc, char** argv) {
   cli::add_program_options(app, runtime);
   app.add_option("--only", options.only, groups_text())->delimiter(',');
   app.add_option("--models", options.settings.models,
-                 fmt::format("Models to measure in cost and scaling, of {}", fmt::join(paper_names(), ",")))
+                 fmt::format("Models to measure in cost, scaling and complexity, of {}", fmt::join(paper_names(), ",")))
       ->delimiter(',');
+  app.add_option("--longest", options.settings.longest, "Frames of the longest clip in complexity, 25 or more")
+      ->check(cli::positive_number())
+      ->capture_default_str();
   app.add_option("--peer", options.settings.peer_mode,
                  "How PyTorch runs in the group peer: eager, compiled (torch.compile), or the best of both")
       ->check(CLI::IsMember({"best", "eager", "compiled"}))

@@ -6,6 +6,7 @@
 
 #include "convssm/base/error.h"
 #include "convssm/models/forecaster.h"
+#include "convssm/ops/flop_meter.h"
 
 namespace convssm::bench {
 namespace {
@@ -51,6 +52,33 @@ TEST(StateAfter, HasTheShapesOfAStateOfThatAge) {
       EXPECT_EQ(made.get(name).item<int64_t>(), value.item<int64_t>()) << core;
     }
     EXPECT_TRUE(models::forecaster_of(*subject.model).next(made, {}).frame.isfinite().all().item<bool>()) << core;
+  }
+}
+
+// What a training step of L frames counts beyond its frames one by one.
+double beyond_the_frames(const BenchModel& subject, int64_t L) {
+  const at::Tensor video = subject.clip(L + 1);
+  double frames = 0;
+  for (int64_t seen = 1; seen <= L; ++seen) frames += flops_after(subject, seen);
+  const ops::FlopMeter meter;
+  subject.model->loss({video}, {});
+  return static_cast<double>(meter.count()) - frames;
+}
+
+// Once, whatever the length, a Transformer has a start token more and a ConvLSTM the convolutions of an empty state less.
+// With the length grows what the mask of a Transformer hides, in blocks of 128 tokens.
+TEST(FlopsAfter, AddUpToThoseOfATrainingStep) {
+  at::NoGradGuard no_grad;
+  for (const json& core : {cores()[0], cores()[1], cores()[2]}) {
+    const BenchModel subject = tiny(core);
+    double hidden = 0;
+    if (subject.name == "transformer") {
+      // Frames of 4 tokens, 255 and one of start tokens in 8 blocks of 32: block j sees 32 j.
+      const double pairs = 32 * 32 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8) - 256 * 257 / 2, pairs_of_one = 2 * 2 - 2 * 3 / 2;
+      const double flops = 2 * 2 * 8 * 2 * 4 * 4;  // of a pair: two products, 8 features, 2 layers, 4 x 4 tokens
+      hidden = flops * (pairs - pairs_of_one);
+    }
+    EXPECT_EQ(beyond_the_frames(subject, 255) - beyond_the_frames(subject, 1), hidden) << core;
   }
 }
 

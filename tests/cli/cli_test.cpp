@@ -140,6 +140,12 @@ TEST(Cli, BenchOfAnUnknownModelNamesTheKnownOnes) {
   expect_contains(model.err, "convs5,convssm_random");
 }
 
+TEST(Cli, BenchOfTooShortClipsSaysHowLongTheyMustBe) {
+  const Outcome outcome = run_bench("bench --only complexity --longest 24");
+  EXPECT_EQ(outcome.code, 2);
+  expect_contains(outcome.err, "--longest must be at least 25, got 24");
+}
+
 TEST(Cli, DoctorMarksSlowKernels) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has nothing faster";
   const Outcome outcome = run("doctor", "OPENBLAS_CORETYPE=Prescott");

@@ -1,12 +1,12 @@
 """The pages, tools/pages: blocks from records and rows that were never measured."""
-import json, shutil, subprocess, sys, tempfile, unittest
+import json, math, shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(SOURCE / "tools/pages"))
 sys.dont_write_bytecode = True
 
-import marks, models, performance, results, timing
+import complexity, marks, models, performance, results, timing
 
 
 def metrics(psnr, lpips):
@@ -146,11 +146,11 @@ class Performance(unittest.TestCase):
 
     def test_replaces_blocks_and_keeps_the_text(self):
         text = "# Title\n<!-- bench limit -->\nold\n<!-- end -->\n<!-- bench kernels -->\nkept\n<!-- end -->\nafter\n"
-        filled = performance.filled(text, self.rows(BENCH), "p")
+        filled = performance.filled(text, self.rows(BENCH), "p", self.rows())
         self.assertIn("# Title\n<!-- bench limit -->\n| ConvS5 |", filled)
         self.assertIn("| training, small | 200 | 100 | 0.50 ± 0.25 | 0.75 |\n<!-- end -->\n", filled)
         self.assertIn("<!-- bench kernels -->\nkept\n<!-- end -->\nafter\n", filled)  # no rows of it
-        self.assertEqual(performance.filled(filled, self.rows(BENCH), "p"), filled)
+        self.assertEqual(performance.filled(filled, self.rows(BENCH), "p", self.rows()), filled)
 
     def test_compares_the_claims_of_the_paper(self):
         claims = performance.claims(self.rows(BENCH))
@@ -188,6 +188,109 @@ class Performance(unittest.TestCase):
         self.assertEqual(len(rows.rows), len(BENCH["rows"]) + 1)
         self.assertEqual(rows.value("cost.convs5.train"), 0.25)
         self.assertEqual(rows.about["isa"], "AVX2")
+
+
+class Complexity(unittest.TestCase):
+    LENGTHS = [625, 1250, 2500, 5000]
+
+    def rows(self, *lines):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "rows.json")
+            file.write_text(json.dumps({**BENCH, "rows": list(lines)}))
+            return performance.Rows([file, Path(folder, "missing.json")])
+
+    def times(self, quantity, model, time, ratio=None, spread=0.0):
+        return [{**bench_row(f"complexity.{quantity}.{model}.{L}", time(L)), "reference": 1 if ratio else 0,
+                 "ratio": ratio(L) if ratio else 0, "spread": spread} for L in self.LENGTHS]
+
+    def test_finds_the_exponent_of_a_power(self):
+        for p in (0, 1, 1.5, 2):
+            found, error = complexity.exponent([(L, 3 * L ** p) for L in self.LENGTHS])
+            self.assertAlmostEqual(found, p)
+            self.assertAlmostEqual(error, 0)
+
+    def test_leaves_short_clips_out_of_the_exponent(self):
+        for longest in (5000, 5007):
+            points = [(L, 1) for L in (39, 312, 625, longest)]
+            self.assertEqual(complexity.upper(points), points[2:])
+
+    def test_has_the_standard_error_of_the_exponent(self):
+        # y = x plus 0.1, -0.2, 0.1 in logarithms at log x = 0, 1, 2: of slope 1, and rest 0.06 with one degree of freedom.
+        points = [(math.exp(x), math.exp(x + d)) for x, d in ((0, 0.1), (1, -0.2), (2, 0.1))]
+        found, error = complexity.exponent(points)
+        self.assertAlmostEqual(found, 1)
+        self.assertAlmostEqual(error, math.sqrt(0.06 / 2))
+        self.assertIsNone(complexity.exponent(points[:2])[1])
+
+    def test_parts_of_the_terms_at_the_longest(self):
+        def parts(a, b, c):
+            return complexity.terms([(L, a + b * L + c * L * L) for L in self.LENGTHS], 2)
+
+        for found, known in ((parts(5000, 2, 1e-3), [1 / 8, 1 / 4, 5 / 8]), (parts(0, 3, 0), [0, 1, 0]),
+                             (parts(7, 0, 0), [1, 0, 0]), (parts(0, 0, 2), [0, 0, 1])):
+            for one, other in zip(found, known):
+                self.assertAlmostEqual(one, other)
+        falling = complexity.terms([(L, 1 / L) for L in self.LENGTHS], 1)  # no term is negative
+        self.assertEqual(falling, [1, 0])
+
+    def test_crosses_where_the_lines_do(self):
+        def of(ratio):
+            return complexity.crossing([(L, ratio(L)) for L in self.LENGTHS])
+
+        self.assertAlmostEqual(of(lambda L: math.sqrt(1000 / L)), 1000)
+        self.assertAlmostEqual(of(lambda L: (3000 / L) ** 2), 3000)
+        self.assertEqual(of(lambda L: 0.9), 625)
+        self.assertEqual(of(lambda L: 1), math.inf)
+        self.assertEqual(of(lambda L: L / 1000), math.inf)
+        # Faster for a while is not faster from there on.
+        self.assertAlmostEqual(complexity.crossing([(10, 2), (20, 0.5), (40, 2), (160, 0.5), (320, 0.4)]), 80)
+        self.assertEqual(complexity.crossing([(10, 2), (20, 0.5), (40, 2)]), math.inf)
+
+    def test_says_when_a_step_is_faster_and_how_surely(self):
+        def of(ratio, spread=0.0):
+            return complexity.crossover_in_time(self.rows(*self.times("train.mini", "transformer", float, ratio, spread)))
+
+        step = "By time, a training step of the small ConvS5 is"
+        self.assertEqual(of(lambda L: 1500 / L), f"{step} faster than one of the small Transformer from 1,500 frames on.")
+        self.assertEqual(of(lambda L: 2), f"{step} not faster than one of the small Transformer up to 5,000 frames.")
+        self.assertEqual(of(lambda L: 0.5), f"{step} faster than one of the small Transformer at every length from 625 on.")
+        self.assertIn("up to 5,000 frames (the spread of their ratio allows below 625 to beyond 5,000).", of(lambda L: 1.05, 0.1))
+        # 2, 1, 0.5 and 0.25, less and more a quarter: 1.75, 0.75 and 1.25, 0.75.
+        early = 625 * 2 ** (math.log(1.75) / math.log(1.75 / 0.75))
+        late = 1250 * 2 ** (math.log(1.25) / math.log(1.25 / 0.75))
+        self.assertIn(f"from 1,250 frames on (the spread of their ratio allows {early:.0f} to {round(late, -1):,.0f}).",
+                      of(lambda L: 1250 / L, 0.25))
+        self.assertEqual(complexity.crossover_in_time(self.rows()), "")
+
+    def test_counts_cross_where_their_sums_do(self):
+        def of(convs5, transformer):
+            return complexity.crossing_of_counts(self.rows(*self.times("flops.mini", "convs5", convs5),
+                                                           *self.times("flops.mini", "transformer", transformer)), "mini")
+
+        # 200 L against 100 L + L (L + 1) / 2: equal at 199. Beyond the lengths counted: 20,000 L.
+        self.assertAlmostEqual(of(lambda L: 200, lambda L: 100 + L), 199)
+        self.assertAlmostEqual(of(lambda L: 20000, lambda L: L), 39999)
+        self.assertEqual(of(lambda L: 2, lambda L: 1), math.inf)
+        self.assertEqual(of(lambda L: 1, lambda L: 2), 0)
+        self.assertEqual(of(lambda L: 1, lambda L: 2 + L), 0)
+        self.assertIsNone(complexity.crossing_of_counts(self.rows(), "mini"))
+
+    def test_a_table_with_the_claims_and_the_machine(self):
+        rows = self.rows(*self.times("train.mini", "transformer", lambda L: L * L, lambda L: 2),
+                         *self.times("generate.paper", "convs5", lambda L: 30),
+                         *self.times("flops.paper", "transformer", lambda L: 5000 + L))
+        text = performance.filled("<!-- bench complexity -->\nold\n<!-- end -->\n", self.rows(), "p", rows)
+        for part in ("| a training step, small | Transformer | O(L²) | 2.00 ± 0.00 | 100.0 % | – | – |\n",
+                     "| a generated frame, paper's size | ConvS5 | O(1) | 0.00 ± 0.00 | 0.0 % | – | – |\n",
+                     "| a training step, paper's size | Transformer | O(L²) | – | – | 1.16 | 33.3 % |\n",
+                     "Exponents are fitted from 625 to 5,000 frames.", "up to 5,000 frames.\n\nA Processor, 2 threads"):
+            self.assertIn(part, text)
+        self.assertNotIn("old", text)
+        self.assertNotIn("ConvLSTM", text)  # not measured
+
+    def test_without_rows_the_page_stays(self):
+        page = "<!-- bench complexity -->\nold\n<!-- end -->\n"
+        self.assertEqual(performance.filled(page, self.rows(), "p", self.rows()), page)
 
 
 class Pages(unittest.TestCase):

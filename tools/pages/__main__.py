@@ -1,7 +1,8 @@
 """Fills the marked blocks of the pages, <!-- results table --> to <!-- end -->, and makes their pictures.
 
     python3 tools/pages results        docs/results.md and README.md, from the records under results/
-    python3 tools/pages performance    docs/performance.md, from docs/performance.json and docs/performance_cost.json
+    python3 tools/pages performance    docs/performance.md, from docs/performance.json, performance_cost.json and
+                                       performance_complexity.json
     python3 tools/pages models         docs/models.md, from docs/models_speed.json
 
 What stands outside of the blocks stays, and a block without records too.
@@ -41,7 +42,8 @@ def fill_results(program):
 def fill_performance():
     page = Path("docs/performance.md")
     rows = performance.Rows([Path("docs/performance.json"), Path("docs/performance_cost.json")])
-    page.write_text(performance.filled(page.read_text(), rows, page.stem))
+    lengths = performance.Rows([Path("docs/performance_complexity.json")])
+    page.write_text(performance.filled(page.read_text(), rows, page.stem, lengths))
     try:
         performance.draw(rows, page)
     except ImportError:

@@ -2,6 +2,9 @@
 a row ("goal 0.9"), so that the page and the terminal show the same one."""
 import json, math, re
 
+from pathlib import Path
+
+import complexity
 from marks import fill, head, row, whole
 
 MODELS = {"convs5": "ConvS5", "convssm_random": "ConvSSM, random state", "convlstm": "ConvLSTM", "convgru": "ConvGRU",
@@ -15,11 +18,12 @@ CURVES = {"training_time": ("Training: time of a step", "seconds, small models, 
 
 
 class Rows:
-    """Of several files, the later one winning row by row: a single group can be measured again without the others."""
+    """Of those of the files that exist, the later one winning row by row: a single group can be measured again without the
+    others."""
 
     def __init__(self, files):
         self.about, self.rows = {}, {}
-        for file in files:
+        for file in filter(Path.exists, files):
             content = json.loads(file.read_text())
             self.rows.update({row["name"]: row for row in content.pop("rows")})
             self.about.update(content)
@@ -181,7 +185,14 @@ def draw(rows, page):
         figure.savefig(page.parent / f"{page.stem}_{name}.png", dpi=150, metadata={"Software": None})
 
 
-def filled(text, rows, stem):
+def complexity_of(rows):
+    """With its machine: it may be measured on another one than the rest of the page."""
+    text = complexity.block(rows)
+    return text and f"{text}\n{machine(rows)}"
+
+
+def filled(text, rows, stem, lengths):
+    """`lengths`: the rows of the group complexity."""
     make = {"machine": machine, "claims": claims, "cost": cost, "peer": peer, "limit": limit, "conv": conv, "kernels": kernels}
     blocks = {name: (lambda function=function: function(rows)) for name, function in make.items()}
-    return fill(text, "bench", {**blocks, "curves": lambda: curves(rows, stem)})
+    return fill(text, "bench", {**blocks, "curves": lambda: curves(rows, stem), "complexity": lambda: complexity_of(lengths)})
