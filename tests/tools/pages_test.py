@@ -6,7 +6,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(SOURCE / "tools/pages"))
 sys.dont_write_bytecode = True
 
-import complexity, marks, models, performance, results, timing
+import complexity, marks, models, performance, results, timing, worlds
 
 
 def metrics(psnr, lpips):
@@ -188,6 +188,53 @@ class Performance(unittest.TestCase):
         self.assertEqual(len(rows.rows), len(BENCH["rows"]) + 1)
         self.assertEqual(rows.value("cost.convs5.train"), 0.25)
         self.assertEqual(rows.about["isa"], "AVX2")
+
+
+class Worlds(unittest.TestCase):
+    """Rows of a world: two settings, scores of places that were seen before, other scorings beside metrics.json."""
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def scored(self, psnr, fvd=False):
+        def rows(offset=0):
+            scores = {"core": psnr + offset, "copy last frame": 10.0, "tokenizer ceiling": 26.0}
+            return [{"name": name, **({"fvd_i3d": {"mean": 100 - value}} if fvd else
+                                      {"psnr_f01": {"mean": value}, "lpips_alex": {"mean": value / 100}})}
+                    for name, value in scores.items()]
+
+        def setting(context, frames, actions):
+            return {"context": context, "frames": frames, "actions": actions, "samples": 8, "name": f"{context}+{frames}",
+                    "horizons": [{"frames": frames, "rows": rows(), "seen_before": {"share": 0.5, "rows": rows(1)},
+                                  "never_seen": {"share": 0.5, "rows": rows(-1)}}]}
+
+        return {"protocol": {"model": "core"}, "settings": [setting(36, 39, True), setting(9, 66, False)]}
+
+    def row(self, name, label, psnr, part="table", of=None):
+        folder = self.root / name
+        folder.mkdir()
+        for file in ("fvd", "loop"):
+            (folder / f"{file}.json").write_text(json.dumps(self.scored(psnr, file == "fvd")))
+        (folder / "metrics.json").write_text(json.dumps(self.scored(psnr)))
+        return record(name, label, part, of, folder=str(folder), metrics=self.scored(psnr))
+
+    def test_tables(self):
+        records = [self.row("a", "A", 15), self.row("a2", "A", 16, "seed", "a"), self.row("b", "B", 14),
+                   self.row("small", "small", 12, "ablation", "a")]
+        text = worlds.table_block(records)
+        self.assertIn("**39 frames after 36, their actions given** (8 clips)", text)
+        self.assertIn("**66 frames after 9, without actions** (8 clips)", text)
+        self.assertIn("| model | PSNR ↑ | LPIPS ↓ | FVD ↓ |", text)
+        self.assertIn("| A | **15.50** ± 0.50 | 0.155 ± 0.005 | **84.5** ± 0.5 |", text)
+        self.assertIn("| tokenizer ceiling | 26.00 | 0.260 | 74.0 |", text)
+        memory = worlds.memory_block(records)
+        self.assertIn("PSNR, seen before ↑ | LPIPS, seen before ↓ | PSNR, never seen ↑ | LPIPS, never seen ↓ | PSNR, loop ↑", memory)
+        self.assertIn("| B | 15.00 | 0.150 | 13.00 | 0.130 | 14.00 | 0.140 |", memory)
+        self.assertIn("| A | **16.50** ± 0.50 |", memory)
+        self.assertIn("| small | 0.16 M | 10 | 12.00 | 0.120 | 13.00 | 88.0 |", worlds.short_runs_block(records, "ablation"))
+        self.assertIn("`make results ROW=maze/b`", worlds.blocks(records, "maze", Path("docs/results.md"))["rows"]())
+        self.assertEqual(worlds.table_block([]) + worlds.memory_block([]) + worlds.short_runs_block([], "ablation"), "")
 
 
 class Complexity(unittest.TestCase):

@@ -1,6 +1,7 @@
 """Fills the marked blocks of the pages, <!-- results table --> to <!-- end -->, and makes their pictures.
 
-    python3 tools/pages results        docs/results.md and README.md, from the records under results/
+    python3 tools/pages results        docs/results.md and README.md, from the records under results/; blocks of `maze` and
+                                       `vizdoom` from those of results/maze and results/vizdoom
     python3 tools/pages performance    docs/performance.md, from docs/performance.json, performance_cost.json and
                                        performance_complexity.json
     python3 tools/pages models         docs/models.md, from docs/models_speed.json
@@ -10,26 +11,35 @@ What stands outside of the blocks stays, and a block without records too.
 import argparse, json, os, shutil, subprocess, tempfile
 from pathlib import Path
 
-import models, performance
+import models, performance, worlds
 from marks import fill
 from results import Pictures, blocks
 
+BENCHMARKS = ["maze", "vizdoom"]  # of worlds, each with its records in a folder of results/
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def run(program, *words):
-    process = subprocess.run([program, "results", "results", *map(str, words)], capture_output=True, text=True)
+def run(program, *words, folder="results"):
+    process = subprocess.run([program, "results", folder, *map(str, words)], capture_output=True, text=True)
     if process.returncode != 0:
         raise SystemExit(f"error: {program} results failed\n{process.stderr}")
 
 
+def read_records(program, folder):
+    with tempfile.TemporaryDirectory() as scratch:
+        run(program, "--json", f"{scratch}/records.json", folder=folder)
+        return json.loads(Path(scratch, "records.json").read_text())
+
+
 def fill_results(program):
     """All blocks are made before anything is written: an error leaves the pages as they were."""
-    with tempfile.TemporaryDirectory() as folder:
-        run(program, "--json", f"{folder}/records.json")
-        records = json.loads(Path(folder, "records.json").read_text())
+    records = read_records(program, "results")
     pictures, pages = Pictures(records, Path("docs")), [Path("docs/results.md"), Path("README.md")]
     texts = [fill(page.read_text(), "results", blocks(records, pictures, page)) for page in pages]
+    for name in BENCHMARKS:
+        if any(Path("results", name).glob("*/record.json")):
+            found = read_records(program, f"results/{name}")
+            texts = [fill(text, name, worlds.blocks(found, name, page)) for text, page in zip(texts, pages)]
     for path, make in pictures.made.items():
         if isinstance(make, Path):
             shutil.copyfile(make, path)

@@ -19,7 +19,7 @@ Column = namedtuple("Column", "title better value text is_score")
 
 
 def evaluated(record):
-    return bool(record["metrics"].get("horizons"))
+    return bool(record["metrics"].get("horizons") or record["metrics"].get("settings"))
 
 
 def model_lines(records, part):
@@ -115,8 +115,9 @@ def cell(line, column, best, spread):
     return text + (f" ± {column.text((max(values) - min(values)) / 2)}" if spread and len(values) > 1 else "")
 
 
-def table(lines, columns, spread=False):
-    best = [best_of(lines, column) for column in columns]
+def table(lines, columns, spread=False, rivals=None):
+    """`rivals`: the lines of which one is the best, by default all."""
+    best = [best_of(rivals or lines, column) for column in columns]
     return head(["model", *(column.title for column in columns)]) + "".join(
         row([plain(line.label), *(cell(line, column, winner, spread) for column, winner in zip(columns, best))]) for line in lines)
 
@@ -210,11 +211,11 @@ def about_block(records):
             + (f"; weights of metrics {', '.join(weights)}" if weights else "") + ".\n")
 
 
-def rows_block(records, folder):
+def rows_block(records, folder, benchmark=""):
     """All rows but those of the sweep, with links to their records and the commands that made them."""
     records = [record for record in records if record["part"] != "sweep"]
     out = "".join(f"- {seed_label(record) if record['part'] == 'seed' else record['label']}: [{record['row']}]"
-                  f"({os.path.relpath(record['folder'], folder)}), `make results ROW={record['row']}`\n" for record in records)
+                  f"({os.path.relpath(record['folder'], folder)}), `make results ROW={benchmark}{record['row']}`\n" for record in records)
     commands = "".join(f"{command}\n" for record in records for command in record["record"].get("commands", []))
     return out + (f"\n<details><summary>The commands that this runs</summary>\n\n```\n{commands}```\n\n</details>\n"
                   if commands else "")
