@@ -34,7 +34,7 @@ struct Connection {
   uint64_t serial = 0;   // wsi are used again
   std::string visitor;   // of a WebSocket
   std::string incoming;  // what came of a message so far
-  bool full = false;     // the system takes no more: the client does not read
+  bool waits = false;    // for the system to take more: the client does not read
   bool walk = false;     // a WebSocket
   std::string outgoing;  // LWS_PRE bytes for the library, then what is to be sent
   bool ready = false;    // `outgoing` is complete
@@ -203,7 +203,7 @@ class Server::Inside {
     if (found == connections_.end()) return;
     const Connection& c = found->second;
     if (c.walk) --walks_;
-    if (c.full) log_warning("visitor {} does not read and was dropped", c.visitor.substr(0, 6));
+    if (c.waits && !stop_) log_warning("visitor {} does not read and was dropped", c.visitor.substr(0, 6));
     connections_.erase(found);
   }
 
@@ -340,24 +340,28 @@ class Server::Inside {
       c.outgoing = with_room(a.reply.bytes);
       c.binary = a.reply.binary;
       c.ready = true;
-      lws_callback_on_writable(a.wsi);
+      wait_for_reader(a.wsi, c);
     }
+  }
+
+  // write_answer() comes when the system takes more, or the client is dropped.
+  void wait_for_reader(lws* wsi, Connection& c) {
+    c.waits = true;
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, static_cast<int>(options_.patience));
+    lws_callback_on_writable(wsi);
   }
 
   // The library keeps what the system does not take at once, and comes back here when that is gone.
   int write_answer(lws* wsi) {
     Connection& c = connection(wsi);
-    if (std::exchange(c.full, false)) lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+    c.waits = false;
+    lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
     if (!c.ready) return kGoOn;
     c.ready = false;
     const int written =
         lws_write(wsi, bytes_of(c.outgoing), c.outgoing.size() - LWS_PRE, c.binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
     if (written < 0) return kClose;
-    if (lws_partial_buffered(wsi) != 0) {
-      c.full = true;
-      lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, static_cast<int>(options_.patience));
-      lws_callback_on_writable(wsi);
-    }
+    if (lws_partial_buffered(wsi) != 0) wait_for_reader(wsi, c);
     lws_rx_flow_control(wsi, 1);
     return kGoOn;
   }
