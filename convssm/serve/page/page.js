@@ -83,11 +83,11 @@ async function step() {
 async function run() {
   if (stepping || !about) return;
   stepping = true;
+  let due = performance.now();
   do {
-    const began = performance.now();
     await step();
-    const rest = 1000 / Number($('speed').value) - (performance.now() - began);
-    await new Promise(resolve => setTimeout(resolve, Math.max(0, rest)));
+    due = Math.max(due + 1000 / Number($('speed').value), performance.now());
+    await new Promise(resolve => setTimeout(resolve, due - performance.now()));
   } while (playing || held.size || tapped.size);
   stepping = false;
 }
@@ -134,7 +134,7 @@ function show(answer) {
     if (truth) draw(truth, branch.trueImage);
     cards[i].dataset.frame = branch.frame;
     cards[i].setAttribute('aria-pressed', i === answer.chosen);
-    cards[i].querySelector('.number').textContent = `frame ${branch.frame}, ${branch.kept} to go back`;
+    cards[i].querySelector('.number').textContent = `frame ${branch.frame}, ${branch.kept} kept`;
   });
   const several = answer.branches.length > 1;
   $('views').classList.toggle('several', several);
@@ -167,12 +167,12 @@ function layOut(answer) {
   };
   $('views').replaceChildren(...answer.branches.map((_, i) => {
     const card = document.createElement('button'), pair = document.createElement('span'), number = document.createElement('span');
-    const name = answer.branches.length > 1 ? `branch ${i + 1}` : 'the model';
+    const name = answer.branches.length > 1 ? `branch ${i + 1}` : 'model';
     card.type = 'button';
     card.className = answer.branches.length > 1 ? 'branch' : 'branch alone';
     pair.className = 'pair';
     number.className = 'caption number';
-    pair.append(picture(name), ...(answer.truth ? [picture('the true world')] : []));
+    pair.append(picture(name), ...(answer.truth ? [picture('true world')] : []));
     card.append(pair, number);
     card.onclick = () => ask({do: 'choose', branch: i});
     return card;
@@ -241,6 +241,7 @@ function setUp() {
   $('model').textContent = about.model;
   $('world-name').textContent = about.world ? 'World' : 'Clip';
   $('world').max = about.worlds - 1;
+  $('seed-label').hidden = !about.draws;
   $('temperature-label').hidden = !about.has_temperature;
   $('all').checked = about.draws;
   $('moves').replaceChildren(...moveControls());
