@@ -74,11 +74,6 @@ class Browser {
          {{"width", width}, {"height", height}, {"deviceScaleFactor", 1}, {"mobile", phone}});
   }
 
-  void set_dark(bool dark) {
-    call("Emulation.setEmulatedMedia",
-         {{"features", {{{"name", "prefers-color-scheme"}, {"value", dark ? "dark" : "light"}}}}});
-  }
-
   // The value of an expression of the page.
   nlohmann::json evaluate(const std::string& expression) {
     const auto out =
@@ -102,9 +97,6 @@ class Browser {
     key_down(key, shift);
     key_up(key, shift);
   }
-
-  // A PNG file in base64.
-  std::string screenshot() { return call("Page.captureScreenshot", {{"captureBeyondViewport", true}})["data"]; }
 
   // What the page wrote to the console, mistakes and refused requests included.
   const std::vector<std::string>& console() const { return console_; }

@@ -83,6 +83,8 @@ Reply Visitors::join(std::string& visitor, const Request& request, Clock::time_p
     visitor = request.visitor;
     return welcome(visitor);
   }
+  visits_.erase(visitor);  // a connection has one walk
+  visitor.clear();
   forget_idle(now);
   if (count() >= limits_.visitors) {
     fail(ErrorKind::usage, "all {} places are taken; come back later, or start the server with --visitors {}", count(),

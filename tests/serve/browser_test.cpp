@@ -1,8 +1,6 @@
 // The page in a real browser, by its keys: a walk of 50 steps, a rewind, branches, and the states behind them bit for bit those
-// of the library's rollouts. Skipped where there is no Chromium. With CONVSSM_SCREENSHOTS=FOLDER it leaves pictures there.
+// of the library's rollouts. Skipped where there is no Chromium.
 #include "tests/browser.h"
-
-#include <fstream>
 
 #include "tests/base/scratch_folder.h"
 #include "tests/serve/client.h"
@@ -45,11 +43,6 @@ class Page {
   }
 
   std::string told() { return browser_.evaluate("document.body.innerText"); }
-
-  void picture(const std::string& name) {
-    const char* folder = std::getenv("CONVSSM_SCREENSHOTS");
-    if (folder != nullptr) std::ofstream(fmt::format("{}/{}.png.base64", folder, name)) << browser_.screenshot();
-  }
 
   void expect_no_message() {
     for (const std::string& text : browser_.console()) ADD_FAILURE() << text;

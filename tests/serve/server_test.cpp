@@ -88,6 +88,8 @@ TEST(Server, AWalkGoesOnAfterTheConnectionBroke) {
   EXPECT_EQ(again.ask_json({{"do", "join"}, {"visitor", name}})["visitor"], name);
   EXPECT_EQ(again.ask_json({{"do", "look"}})["branches"][0]["frame"], 1);
   EXPECT_EQ(running.visitors(), 1);
+  EXPECT_NE(again.ask_json({{"do", "join"}})["visitor"], name);
+  EXPECT_EQ(running.visitors(), 1) << "a connection has one walk";
 }
 
 TEST(Server, RequestsThatComeTogetherAreAnsweredInTurn) {
