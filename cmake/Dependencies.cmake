@@ -22,4 +22,5 @@ if(NOT CONVSSM_BUILD_FUZZERS)
   include(cmake/Torch.cmake)
   find_package(hwy REQUIRED)
   find_package(CLI11 REQUIRED)
+  pkg_check_modules(WEBSOCKETS REQUIRED IMPORTED_TARGET libwebsockets)  # for the program alone
 endif()

@@ -30,7 +30,9 @@ packages=(
   "libxxhash-dev|checksums of checkpoints"
   "librsvg2-dev|charts as PNG files"
   "fonts-dejavu-core|the letters in them"
+  "libwebsockets-dev|the page of convssm serve"
   "libgtest-dev|tests"
+  "chromium-headless-shell|tests of the pages"
   "clang-format|code layout"
   "python3|drives the runs of docs/results.md, fills the pages"
 )

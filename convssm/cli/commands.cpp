@@ -24,6 +24,7 @@
 #include "convssm/cli/models.h"
 #include "convssm/cli/program.h"
 #include "convssm/cli/results.h"
+#include "convssm/cli/serve.h"
 #include "convssm/cli/train.h"
 #include "convssm/cli/weights.h"
 
@@ -33,6 +34,7 @@ namespace {
 void add_commands(CLI::App& app) {
   add_train(app);
   add_generate(app);
+  add_serve(app);
   add_evaluate(app);
   add_export(app);
   add_compare(app);

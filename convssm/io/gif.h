@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "convssm/base/atomic_file.h"
 #include "convssm/io/array.h"
 #include "convssm/io/source.h"
 #include "convssm/io/video_format.h"
@@ -20,6 +21,8 @@ class GifWriter {
   // Nothing is at `path` before close(). GIF counts time in 1/100 s and viewers slow down below 2/100: frames last at
   // least that long, and on average 1 / fps where it is longer.
   GifWriter(const std::string& path, const VideoFormat& format, bool loop = true);
+  // The same bytes at the end of `out`, which must outlive it; whole after close().
+  GifWriter(std::string* out, const VideoFormat& format, bool loop = true);
   ~GifWriter();  // without close(): as if there had never been a file
   GifWriter(const GifWriter&) = delete;
   GifWriter& operator=(const GifWriter&) = delete;
@@ -32,7 +35,8 @@ class GifWriter {
 
  private:
   struct Encoder;
-  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<AtomicFile> file_;  // if there is one
+  std::unique_ptr<Encoder> encoder_;  // writes into it: ends before it
 };
 
 // All frames as a viewer shows them, u8 [T,H,W,C]; C is 1 if all palettes in use are grey, else 3. What no frame has

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <exception>
+#include <functional>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
@@ -44,8 +45,10 @@ Map grey_map() {
 }  // namespace
 
 struct GifWriter::Encoder {
-  Encoder(const std::string& path, const VideoFormat& video_format, bool loop)
-      : format(video_format), file(path), row(static_cast<size_t>(format.width * format.scale)) {
+  using Put = std::function<void(const GifByteType* bytes, size_t size)>;
+
+  Encoder(Put to, const VideoFormat& video_format, bool loop)
+      : put(std::move(to)), format(video_format), row(static_cast<size_t>(format.width * format.scale)) {
     int error = 0;
     gif = EGifOpen(this, on_write, &error);
     if (gif == nullptr) fail(ErrorKind::io, "giflib cannot be started: {}", GifErrorString(error));
@@ -63,7 +66,7 @@ struct GifWriter::Encoder {
   static int on_write(GifFileType* gif, const GifByteType* bytes, int size) {
     auto* self = static_cast<Encoder*>(gif->UserData);
     try {
-      self->file.write(bytes, static_cast<size_t>(size));
+      self->put(bytes, static_cast<size_t>(size));
       return size;
     } catch (...) {
       self->exception = std::current_exception();
@@ -127,8 +130,8 @@ struct GifWriter::Encoder {
     ++frames;
   }
 
+  Put put;
   VideoFormat format;
-  AtomicFile file;
   GifFileType* gif = nullptr;
   IndexedFrame indexed;
   std::vector<uint8_t> row;
@@ -138,7 +141,15 @@ struct GifWriter::Encoder {
 
 GifWriter::GifWriter(const std::string& path, const VideoFormat& format, bool loop) {
   check_format("GifWriter", format, max_side);
-  encoder_ = std::make_unique<Encoder>(path, format, loop);
+  file_ = std::make_unique<AtomicFile>(path);
+  const auto put = [file = file_.get()](const GifByteType* bytes, size_t size) { file->write(bytes, size); };
+  encoder_ = std::make_unique<Encoder>(put, format, loop);
+}
+
+GifWriter::GifWriter(std::string* out, const VideoFormat& format, bool loop) {
+  check_format("GifWriter", format, max_side);
+  const auto put = [out](const GifByteType* bytes, size_t size) { out->append(bytes, bytes + size); };
+  encoder_ = std::make_unique<Encoder>(put, format, loop);
 }
 
 GifWriter::~GifWriter() = default;
@@ -161,7 +172,7 @@ void GifWriter::close() {
   const int status = encoder->close_gif();
   if (encoder->exception) std::rethrow_exception(encoder->exception);
   if (status == GIF_ERROR) fail(ErrorKind::io, "cannot complete a GIF file");
-  encoder->file.commit();
+  if (file_) file_->commit();
 }
 
 }  // namespace convssm::io

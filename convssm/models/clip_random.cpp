@@ -42,6 +42,12 @@ at::Tensor first_position(const Seeds& seeds, int64_t clips) {
   return position;
 }
 
+at::Tensor reseeded_position(const at::Tensor& position, const Seeds& seeds, int64_t clips) {
+  at::Tensor other = first_position(seeds, clips).to(position.device());
+  other.select(1, 1).copy_(position.select(1, 1));
+  return other;
+}
+
 at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes) {
   return draw(position, sizes, [](Stream& stream) { return stream.uniform(); });
 }

@@ -9,8 +9,13 @@
 
 namespace convssm::models {
 
+inline constexpr const char* kRandomPosition = "random";  // its name in the states of all models of this library
+
 // For `clips` clips; `seeds` has one for each or is empty (all 0).
 at::Tensor first_position(const Seeds& seeds, int64_t clips);
+
+// The same number of draws, from here on of other seeds; one for each clip, or none (all 0).
+at::Tensor reseeded_position(const at::Tensor& position, const Seeds& seeds, int64_t clips);
 
 // Uniform numbers in [0,1), float64 [B,sizes...], where `position` is. `position` is replaced by the one after them.
 at::Tensor draw_uniform(at::Tensor& position, at::IntArrayRef sizes);

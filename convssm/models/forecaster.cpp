@@ -3,7 +3,10 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "convssm/base/error.h"
+#include "convssm/models/clip_random.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::models {
@@ -76,6 +79,26 @@ Forecast Forecaster::next_frames(const State& state, const at::Tensor& actions, 
     now = std::move(out.state);
   }
   return {joined(all), std::move(now)};
+}
+
+State Forecaster::reseeded(const State& state, const Seeds& seeds) const {
+  if (!draws()) return state;
+  const int64_t clips = clips_in(state);
+  State other = state;
+  other.set(kRandomPosition, reseeded_position(state.get(kRandomPosition), seeds, clips));
+  return other;
+}
+
+std::optional<double> Forecaster::temperature() {
+  const double* setting = temperature_setting();
+  return setting != nullptr ? std::optional(*setting) : std::nullopt;
+}
+
+void Forecaster::set_temperature(double value) {
+  double* setting = temperature_setting();
+  ops::require("set_temperature", setting != nullptr, "this model has no temperature: it draws no codes");
+  ops::require("set_temperature", std::isfinite(value) && value > 0, "temperature must be above 0, got {}", value);
+  *setting = value;
 }
 
 at::Tensor FrameEngine::next_frames(const at::Tensor& actions, int64_t frames) {

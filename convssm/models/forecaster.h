@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "convssm/cores/state.h"
@@ -89,6 +90,15 @@ class Forecaster {
   // Whether futures differ by their seeds.
   virtual bool draws() const { return false; }
 
+  // The same past with the draws of other seeds from here on, one for each clip: branches of one state. As it is where
+  // nothing is drawn. By default for states that hold a random position as models/clip_random.h has it.
+  virtual State reseeded(const State& state, const Seeds& seeds) const;
+
+  // How far draws spread, where that can be set: 1 is what the model says, small ones come near the most likely. Every
+  // next() reads it, for whatever state: it is an option of the forecaster, not part of a future's past.
+  std::optional<double> temperature();
+  void set_temperature(double value);  // Error(usage) unless it is above 0 and the model has one
+
   // How many clips a state holds. Error(data) if it is not a state of this forecaster.
   virtual int64_t clips_in(const State& state) const = 0;
 
@@ -98,6 +108,9 @@ class Forecaster {
   // The same frames but for rounding, faster; null if there is none. Parameters are read now: of later changes of
   // the model some are seen and some are not, so it is to be compiled anew. Must not outlive the forecaster.
   virtual std::unique_ptr<FrameEngine> compile(const EngineOptions& options);
+
+ protected:
+  virtual double* temperature_setting() { return nullptr; }  // where it stands
 };
 
 // The forecaster itself as an engine. Must not outlive it.

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 const std::map<std::string, int> kLevels = {
     {"base", 0},      {"io", 1},   {"ops", 2},     {"ssm", 3},    {"nn", 4},        {"cores", 5},
     {"worlds", 6},    {"data", 7}, {"metrics", 8}, {"models", 9}, {"generate", 10}, {"train", 11},
-    {"evaluate", 11}, {"run", 12}, {"report", 13}, {"cli", 14},
+    {"evaluate", 11}, {"run", 12}, {"report", 13}, {"serve", 13}, {"cli", 14},
 };
 
 struct Include {

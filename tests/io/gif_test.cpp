@@ -71,6 +71,16 @@ std::vector<std::string> shown(const Array& array) {
   return frames;
 }
 
+TEST(Gif, InMemoryItIsTheSameFile) {
+  const VideoFormat format{.width = 5, .height = 4, .channels = 1};
+  const std::vector<Frame> frames{Frame(20, 7), Frame(20, 200)};
+  std::string bytes;
+  GifWriter writer(&bytes, format);
+  for (const Frame& frame : frames) writer.write(frame);
+  writer.close();
+  EXPECT_EQ(bytes, write_gif(frames, format));
+}
+
 TEST(Gif, GreyFramesAreExact) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1, 1}, {7, 3}, {64, 48}, {300, 2}}) {
     std::vector<Frame> frames;

@@ -282,6 +282,36 @@ TEST(CodeFutures, OptionsOfDrawingMayChangeOnATrainedModel) {
   }
 }
 
+TEST(CodeFutures, TheTemperatureOfAForecasterIsThatOfItsOptions) {
+  for (const char* name : {"codes", "teco"}) {
+    nlohmann::json section = law_model(name, "convs5");
+    const auto warm = law_made(section);
+    section["temperature"] = 0.05;
+    const auto cold = law_made(section);
+    const LawClips clips = law_clips(*warm, 1);
+    Forecaster& forecaster = forecaster_of(*warm);
+    EXPECT_EQ(forecaster.temperature(), 1.0);
+    forecaster.set_temperature(0.05);
+    EXPECT_TRUE(law_future(*warm, clips, 0, 1, {1}).equal(law_future(*cold, clips, 0, 1, {1}))) << name;
+    testing::expect_error([&] { forecaster.set_temperature(-1); }, {"temperature", "above 0", "-1"});
+    EXPECT_EQ(forecaster.temperature(), 0.05);
+  }
+}
+
+TEST(CodeFutures, AnotherSeedIsAnotherBranch) {
+  for (const char* name : {"codes", "teco"}) {
+    const auto model = law_made(law_model(name, "convs5"));
+    const LawClips clips = law_clips(*model, 1);
+    Forecaster& forecaster = forecaster_of(*model);
+    State state = forecaster.start(law_context(clips, 0, 1), {1});
+    State same = forecaster.reseeded(state, {1}), other = forecaster.reseeded(state, {2});
+    EXPECT_TRUE(law_run(forecaster, same, clips.coming, 0, kComing).equal(law_future(*model, clips, 0, 1, {1})));
+    EXPECT_TRUE(law_run(forecaster, other, clips.coming, 0, kComing).equal(law_future(*model, clips, 0, 1, {2})));
+    law_run(forecaster, state, clips.coming, 0, 2);
+    testing::expect_error([&] { forecaster.reseeded(state, {1, 2}); }, {"seed for each of 1", "got 2"});
+  }
+}
+
 TEST(CodeFutures, ContextsLongerThanAPassAreTheSameAsObserved) {
   for (const char* name : {"codes", "teco"}) {
     const auto model = law_made(law_model(name, "convs5"));

@@ -40,6 +40,8 @@ TEST_P(LawOfClocks, AContextInPiecesIsTheSameContext) { laws_.a_context_in_piece
 
 TEST_P(LawOfClocks, ATrueFrameTakesThePlaceOfItsForecast) { laws_.a_true_frame_takes_the_place_of_its_forecast(); }
 
+TEST_P(LawOfClocks, AnotherSeedIsAnotherBranch) { laws_.another_seed_is_another_branch(); }
+
 TEST_P(LawOfClocks, SeedsActionsAndContextsMatter) {
   laws_.seeds_actions_and_contexts_matter();
   nlohmann::json means = clock_section(GetParam());

@@ -76,6 +76,8 @@ TEST_P(LawOfFitVid, ALongContextIsTheSameInPieces) {
 
 TEST_P(LawOfFitVid, ATrueFrameTakesThePlaceOfItsForecast) { laws_.a_true_frame_takes_the_place_of_its_forecast(); }
 
+TEST_P(LawOfFitVid, AnotherSeedIsAnotherBranch) { laws_.another_seed_is_another_branch(); }
+
 TEST_P(LawOfFitVid, SeedsActionsAndContextsMatter) { laws_.seeds_actions_and_contexts_matter(); }
 
 TEST_P(LawOfFitVid, StatesOfOthersAreRefused) {

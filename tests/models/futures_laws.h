@@ -129,6 +129,21 @@ class FuturesLaws {
     EXPECT_LT(distance(future_from(state, coming(0, 2)), future(0, 2, {3, 4})), 1e-9);
   }
 
+  // From anywhere in a future: its own seed changes nothing, another one only what comes.
+  void another_seed_is_another_branch() const {
+    models::State state = forecaster().start(context(0, 2, o_.seen), {1, 4});
+    const int64_t cut = o_.coming / 2, rest = o_.coming - cut;
+    run(forecaster(), state, coming(0, 2), 0, cut);
+    const auto branch = [&](const models::Seeds& seeds) {
+      models::State now = forecaster().reseeded(state, seeds);
+      return run(forecaster(), now, coming(0, 2), cut, rest);
+    };
+    const at::Tensor same = branch({1, 4}), other = branch({9, 4});
+    EXPECT_TRUE(same.equal(run(forecaster(), state, coming(0, 2), cut, rest)));
+    EXPECT_EQ(other[0].equal(same[0]), !forecaster().draws());
+    EXPECT_TRUE(other[1].equal(same[1])) << "the other clip goes on";
+  }
+
   void seeds_actions_and_contexts_matter() const {
     const at::Tensor first = future(0, 1, {1}), told = coming(0, 1);
     const models::State state = forecaster().start(context(0, 1, o_.seen), {1});

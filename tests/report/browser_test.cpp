@@ -1,5 +1,7 @@
 // The page in a real browser: no message on the console, all sections there, the tooltips work. Skipped where there is
 // no Chromium.
+#include "tests/browser.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -11,12 +13,7 @@
 namespace convssm::report {
 namespace {
 
-std::string find_browser() {
-  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
-    if (std::filesystem::exists(path)) return path;
-  }
-  return "";
-}
+using testing::find_browser;
 
 struct Visit {
   int exit_code;

@@ -38,6 +38,7 @@ class CodePredictor : public CodeModel {
 
  private:
   friend class CodeEngine;
+  double* temperature_setting() override { return &options_.sampling.temperature; }
   at::Tensor features_of(const at::Tensor& codes);  // [N,h,w] -> [N,F,h,w]
   at::Tensor waiting_codes(const State& state) const;
   at::Tensor waiting_input(const State& state) override { return features_of(waiting_codes(state)); }

@@ -79,6 +79,7 @@ class FitVid : public Model, public Forecaster {
   virtual at::Tensor latent_noise(const at::Tensor& random) const;
 
  private:
+  double* temperature_setting() override { return frames_->temperature_setting(); }
   struct Now;
 
   void check(const char* operation, const Clips& clips) const;

@@ -64,6 +64,7 @@ class CodeSide : public FrameSide {
     return {codes_.frames_of(codes).masked_fill(sound.logical_not(), NAN), seen(codes)};
   }
   bool draws() const override { return options_.sampling.top_k != 1; }
+  double* temperature_setting() override { return &options_.sampling.temperature; }
   void check_data(const data::DataFormat& data) const override { codes_.check_data(data); }
   const CodeInput* codes() const override { return &codes_; }
 

@@ -36,6 +36,7 @@ class FrameSide {
   // `random` [B,2] names the numbers that are drawn, if there are any (models/clip_random.h).
   virtual MadeFrame make(const at::Tensor& said, const at::Tensor& random) = 0;
   virtual bool draws() const = 0;
+  virtual double* temperature_setting() { return nullptr; }  // of the draws, if they have one
 
   virtual void check_data(const data::DataFormat& data) const = 0;
   virtual const CodeInput* codes() const { return nullptr; }

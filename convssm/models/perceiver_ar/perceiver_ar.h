@@ -78,6 +78,7 @@ class PerceiverAr : public Model, public Forecaster {
   virtual at::Tensor draw_code(const at::Tensor& random, int64_t number, const at::Tensor& logits) const;
 
  private:
+  double* temperature_setting() override { return &options_.sampling.temperature; }
   struct Past;
 
   void check(const char* operation, const Clips& clips) const;

@@ -50,6 +50,7 @@ class Teco : public CodeModel {
   const TecoOptions& options() const { return options_; }
 
  private:
+  double* temperature_setting() override { return &options_.draft.sampling.temperature; }
   friend class TecoEngine;
   struct Latents {
     at::Tensor z, zq;  // [N,E,h,w]: as they are, and the nearest that codes can say
