@@ -15,20 +15,21 @@
 namespace convssm::worlds {
 namespace {
 
-constexpr double kStep = 0.125, kRadius = 0.5, kMargin = 0.2;
+constexpr int64_t kCell = 8, kQuarterTurn = 6;  // small steps, of which actions are made
+constexpr double kStep = 1.0 / kCell, kRadius = 0.5, kMargin = 0.2;
 constexpr uint64_t kMostTries = 2000;
 
 // Closes the walls round the first cells that can all be explored by `most` actions; which those are.
-std::vector<int64_t> close_region(MazeLayout& maze, int64_t most, Stream random) {
+std::vector<int64_t> close_region(MazeLayout& maze, const MazeSteps& steps, int64_t most, Stream random) {
   const auto start = static_cast<int64_t>(random.below(static_cast<uint64_t>(maze.cells())));
-  const std::vector<int64_t> steps = maze.distances(start);
+  const std::vector<int64_t> apart = maze.distances(start);
   std::vector<int64_t> near(static_cast<size_t>(maze.cells()));
   std::iota(near.begin(), near.end(), 0);
-  std::ranges::stable_sort(near, {}, [&](int64_t cell) { return steps[static_cast<size_t>(cell)]; });
+  std::ranges::stable_sort(near, {}, [&](int64_t cell) { return apart[static_cast<size_t>(cell)]; });
   std::vector<int64_t> region = {start};
   for (size_t count = 2; count <= near.size(); ++count) {
     MazeSpot spot{start, 0};
-    if (static_cast<int64_t>(follow(maze, tour(maze, std::span(near).first(count)), spot).size()) > most) break;
+    if (static_cast<int64_t>(follow(maze, steps, tour(maze, std::span(near).first(count)), spot).size()) > most) break;
     region.push_back(near[count - 1]);
   }
   const auto inside = [&](int64_t cell) { return std::ranges::find(region, cell) != region.end(); };
@@ -43,17 +44,21 @@ std::vector<int64_t> close_region(MazeLayout& maze, int64_t most, Stream random)
 // To random cells of the region by the shortest way, after the actions of `first`.
 class Wanderer : public PlannedPolicy {
  public:
-  Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first, int64_t pace,
-           Stream random)
-      : maze_(maze), region_(std::move(region)), spot_(spot), first_(std::move(first)), pace_(pace), random_(random) {}
+  Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first,
+           const MazeSteps& steps, Stream random)
+      : maze_(maze),
+        region_(std::move(region)),
+        spot_(spot),
+        first_(std::move(first)),
+        steps_(steps),
+        random_(random) {}
 
  protected:
   std::vector<int64_t> more() override {
     if (!first_.empty()) return std::exchange(first_, {});
     const int64_t goal = region_[random_.below(region_.size())];
-    const uint64_t rest = goal == spot_.cell ? 1 : random_.below(3);  // looks for a while
-    std::vector<int64_t> plan(rest * static_cast<size_t>(pace_), 0);
-    const std::vector<int64_t> walk = follow(maze_, maze_.path(spot_.cell, goal, random_), spot_);
+    std::vector<int64_t> plan(goal == spot_.cell ? 1 : random_.below(3), 0);  // looks for a while
+    const std::vector<int64_t> walk = follow(maze_, steps_, maze_.path(spot_.cell, goal, random_), spot_);
     plan.insert(plan.end(), walk.begin(), walk.end());
     return plan;
   }
@@ -63,40 +68,24 @@ class Wanderer : public PlannedPolicy {
   std::vector<int64_t> region_;
   MazeSpot spot_;
   std::vector<int64_t> first_;
-  int64_t pace_;
+  MazeSteps steps_;
   Stream random_;
 };
 
 class Rounds : public PlannedPolicy {
  public:
-  Rounds(std::vector<int64_t> lap, int64_t pace, Stream random) : lap_(std::move(lap)), pace_(pace), random_(random) {}
+  Rounds(std::vector<int64_t> lap, Stream random) : lap_(std::move(lap)), random_(random) {}
 
  protected:
   std::vector<int64_t> more() override {
     std::vector<int64_t> plan = lap_;
-    plan.insert(plan.end(), random_.below(3) * static_cast<size_t>(pace_), 0);
+    plan.insert(plan.end(), random_.below(3), 0);
     return plan;
   }
 
  private:
   std::vector<int64_t> lap_;
-  int64_t pace_;
   Stream random_;
-};
-
-// One action for every `pace` equal steps of a policy; every plan is made of such.
-class Paced : public Policy {
- public:
-  Paced(std::unique_ptr<Policy> steps, int64_t pace) : steps_(std::move(steps)), pace_(pace) {}
-  int64_t next() override {
-    const int64_t action = steps_->next();
-    for (int64_t i = 1; i < pace_; ++i) steps_->next();
-    return action;
-  }
-
- private:
-  std::unique_ptr<Policy> steps_;
-  int64_t pace_;
 };
 
 class Mazes : public Worlds {
@@ -106,7 +95,7 @@ class Mazes : public Worlds {
     return std::make_shared<Maze>(options_, seed_, split, index);
   }
   const View& view() const override { return options_.view; }
-  const std::vector<std::string>& actions() const override { return Maze::action_names(); }
+  const std::vector<std::string>& actions() const override { return Maze::action_names(options_.moves); }
   std::vector<std::string> summary() const override {
     return {fmt::format("mazes of {} x {} cells, seen at {} x {} pixels over {} degrees", options_.size, options_.size,
                         options_.view.width, options_.view.height, options_.view.fov),
@@ -119,6 +108,13 @@ class Mazes : public Worlds {
   MazeOptions options_;
   uint64_t seed_;
 };
+
+MazeMoves parse_moves(const std::string& text) {
+  if (text == "eighths") return MazeMoves::eighths;
+  if (text == "quarters") return MazeMoves::quarters;
+  if (text == "cells") return MazeMoves::cells;
+  fail(ErrorKind::usage, "[maze] moves must be eighths, quarters or cells, got '{}'", text);
+}
 
 MazeLook parse_look(const std::string& text) {
   if (text == "patterns") return MazeLook::patterns;
@@ -134,7 +130,7 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   o.read(read);
   read("size", o.size);
   read("loops", o.loops);
-  read("pace", o.pace);
+  read("moves", [&](const std::string& text) { o.moves = parse_moves(text); });
   read("look", [&](const std::string& text) { o.look = parse_look(text); });
   read.finish();
   o.check("maze");
@@ -142,39 +138,46 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
     if (!good) fail(ErrorKind::usage, "[maze] {}, got {}", text, found);
   };
   require(o.size >= 3 && o.size <= 64, "size must be 3 to 64 cells", o.size);
-  require(o.pace == 1 || o.pace == 2, "pace must be 1 or 2 steps for each action", o.pace);
   require(o.loops >= 0 && o.loops <= 1, "loops must be 0 to 1", o.loops);
   const bool planned = o.protocol == Protocol::loop || o.protocol == Protocol::reasoning;
-  require(!planned || o.second_step() >= 64,
-          "the protocols loop and reasoning need 64 steps or more before `second`: 64 frames with pace 1, 33 with 2",
-          o.second);
+  const int64_t least = o.moves == MazeMoves::eighths ? 64 : o.moves == MazeMoves::quarters ? 33 : 16;
+  if (planned && o.second < least) {
+    fail(ErrorKind::usage,
+         "[maze] the protocols loop and reasoning need {} frames or more before `second` with these moves, got {}",
+         least, o.second);
+  }
   return o;
 }
 
-const std::vector<std::string>& Maze::action_names() {
-  static const std::vector<std::string> names = {"none",       "forward",          "turn left",
-                                                 "turn right", "forward and left", "forward and right"};
-  return names;
+const std::vector<std::string>& Maze::action_names(MazeMoves moves) {
+  static const std::vector<std::string> all = {"none",       "forward",          "turn left",
+                                               "turn right", "forward and left", "forward and right"};
+  static const std::vector<std::string> without_arcs(all.begin(), all.begin() + 4);
+  return moves == MazeMoves::cells ? without_arcs : all;
 }
 
 Maze::Maze(const MazeOptions& options, uint64_t seed, std::string_view split, uint64_t index)
-    : options_(options), random_(seed, fmt::format("maze: {}", split), index), layout_(options.size) {
+    : options_(options),
+      steps_(options.moves),
+      random_(seed, fmt::format("maze: {}", split), index),
+      layout_(options.size) {
   const bool round = options_.protocol == Protocol::loop, explored = options_.protocol == Protocol::reasoning;
   for (uint64_t attempt = 0;; ++attempt) {
     if (attempt == kMostTries) {
       fail(ErrorKind::usage, "[maze] of {} mazes of size {} with loops {} none {} the split {}; raise size{}", attempt,
            options_.size, options_.loops,
-           round ? fmt::format("had a loop of {} steps or fewer and was of", options_.second_step() - 1) : "was of",
-           split, round ? " or `second`" : ", or set loops to less");
+           round ? fmt::format("had a loop of {} frames or fewer and was of", options_.second - 1) : "was of", split,
+           round ? " or `second`" : ", or set loops to less");
     }
     const Stream random = random_.split("layout", attempt);
     layout_ = random_maze(options_.size, options_.loops, round ? 1 : 0, random.split("walls"));
     region_.resize(static_cast<size_t>(layout_.cells()));
     std::iota(region_.begin(), region_.end(), 0);
-    if (explored) region_ = close_region(layout_, options_.second_step() - 1 - 12, random.split("region"));
+    if (explored)
+      region_ = close_region(layout_, steps_, options_.second - 1 - 2 * steps_.quarter_turn, random.split("region"));
     if (!in_split(layout_.key(), split)) continue;
     if (!round) break;
-    region_ = find_loop(layout_, options_.second_step() - 1, random.split("loop"));
+    region_ = find_loop(layout_, steps_, options_.second - 1, random.split("loop"));
     if (!region_.empty()) break;
   }
   choose_start();
@@ -193,10 +196,10 @@ void Maze::choose_start() {
   }
   start_cell_ = spot.cell;
   start_heading_ = spot.direction * headings / 4;
-  if (options_.protocol == Protocol::loop) first_plan_ = follow(layout_, region_, spot);
+  if (options_.protocol == Protocol::loop) first_plan_ = follow(layout_, steps_, region_, spot);
   if (options_.protocol == Protocol::reasoning) {
-    first_plan_ = follow(layout_, tour(layout_, region_), spot);
-    first_plan_.resize(static_cast<size_t>(options_.second_step() - 1), 0);
+    first_plan_ = follow(layout_, steps_, tour(layout_, region_), spot);
+    first_plan_.resize(static_cast<size_t>(options_.second - 1), 0);
   }
 }
 
@@ -206,12 +209,14 @@ Pose Maze::start() const {
 }
 
 Pose Maze::step(const Pose& from, int64_t action) const {
+  const bool straight = static_cast<MazeAction>(action) == MazeAction::forward;
+  const int64_t small = straight ? kCell / steps_.cell : kQuarterTurn / steps_.quarter_turn;
   Pose to = from;
-  for (int64_t i = 0; i < options_.pace; ++i) to = one_step(to, static_cast<MazeAction>(action));
+  for (int64_t i = 0; i < small; ++i) to = small_step(to, static_cast<MazeAction>(action));
   return to;
 }
 
-Pose Maze::one_step(const Pose& from, MazeAction action) const {
+Pose Maze::small_step(const Pose& from, MazeAction action) const {
   Offset move;
   int turn = 0;
   switch (action) {
@@ -255,16 +260,12 @@ Pose Maze::one_step(const Pose& from, MazeAction action) const {
 std::unique_ptr<Policy> Maze::policy() const {
   const Stream random = random_.split("walk");
   MazeSpot spot{start_cell_, start_heading_ / (headings / 4)};
-  const auto paced = [&](std::unique_ptr<Policy> steps) -> std::unique_ptr<Policy> {
-    if (options_.pace == 1) return steps;
-    return std::make_unique<Paced>(std::move(steps), options_.pace);
-  };
-  if (options_.protocol == Protocol::loop) return paced(std::make_unique<Rounds>(first_plan_, options_.pace, random));
-  if (options_.protocol == Protocol::reasoning) follow(layout_, tour(layout_, region_), spot);
-  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, options_.pace, random);
-  if (options_.protocol != Protocol::retrieval) return paced(std::move(walk));
-  return paced(out_and_back(std::move(walk), options_.second_step(), static_cast<int64_t>(MazeAction::left),
-                            {0, 1, 3, 2, 5, 4}));
+  if (options_.protocol == Protocol::loop) return std::make_unique<Rounds>(first_plan_, random);
+  if (options_.protocol == Protocol::reasoning) follow(layout_, steps_, tour(layout_, region_), spot);
+  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, steps_, random);
+  if (options_.protocol != Protocol::retrieval) return walk;
+  return out_and_back(std::move(walk), options_.second, static_cast<int64_t>(MazeAction::left), 2 * steps_.quarter_turn,
+                      {0, 1, 3, 2, 5, 4});
 }
 
 std::shared_ptr<const Worlds> make_mazes(const nlohmann::json& options, uint64_t seed) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convssm/worlds/maze_layout.h"
+#include "convssm/worlds/maze_plan.h"
 #include "convssm/worlds/protocol.h"
 #include "convssm/worlds/texture.h"
 #include "convssm/worlds/world.h"
@@ -25,15 +26,12 @@ struct MazeOptions : WorldOptions {
   int64_t size = 7;    // cells a side
   double loops = 0.1;  // share of the inner walls that is taken away, so that there are several ways
   MazeLook look = MazeLook::patterns;
-  int64_t pace = 1;  // 1 or 2 steps for each action
-
-  // The first step of the second part.
-  int64_t second_step() const { return (second - 1) * pace + 1; }
+  MazeMoves moves = MazeMoves::eighths;
 
   static MazeOptions from_json(const nlohmann::json& json);
 };
 
-// A step forward is an eighth of a cell, a turn 15 degrees; both at once follow a circle of half a cell's radius.
+// How far they go: MazeMoves. Both at once follow a circle of half a cell's radius; with MazeMoves::cells there is no such action.
 enum class MazeAction : int64_t { none, forward, left, right, forward_left, forward_right };
 
 class Maze : public World {
@@ -41,7 +39,7 @@ class Maze : public World {
   Maze(const MazeOptions& options, uint64_t seed, std::string_view split, uint64_t index);
 
   const View& view() const override { return options_.view; }
-  const std::vector<std::string>& actions() const override { return action_names(); }
+  const std::vector<std::string>& actions() const override { return action_names(options_.moves); }
   int64_t surfaces() const override { return 5 * layout_.cells(); }
   Pose start() const override;
   Pose step(const Pose& from, int64_t action) const override;
@@ -49,7 +47,7 @@ class Maze : public World {
   void render(const Pose& pose, std::span<uint8_t> rgb, Sight* sight) const override;
   io::Image map(std::span<const Pose> path, int64_t side) const override;
 
-  static const std::vector<std::string>& action_names();
+  static const std::vector<std::string>& action_names(MazeMoves moves);
   const MazeLayout& layout() const { return layout_; }
   const std::vector<int64_t>& region() const { return region_; }  // cells that are walked
 
@@ -66,11 +64,12 @@ class Maze : public World {
   uint32_t ground_id(int64_t cell) const { return static_cast<uint32_t>(4 * layout_.cells() + cell); }
 
  private:
-  Pose one_step(const Pose& from, MazeAction action) const;
+  Pose small_step(const Pose& from, MazeAction action) const;
   void paint();
   void choose_start();
 
   MazeOptions options_;
+  MazeSteps steps_;
   Stream random_;
   MazeLayout layout_;
   std::vector<int64_t> region_;

@@ -1,4 +1,4 @@
-// Straight on takes 8 steps for a cell, a corner 6 along the arc from the middle of one side to that of the next.
+// With arcs, a corner is one from the middle of one side to that of the next, of as many actions as a quarter turn in place.
 #include "convssm/worlds/maze_plan.h"
 
 #include <algorithm>
@@ -9,54 +9,75 @@
 namespace convssm::worlds {
 namespace {
 
-constexpr int64_t kHalfCell = 4, kQuarterTurn = 6;
 constexpr int kLoopTries = 60;
 
 void append(std::vector<int64_t>& plan, int64_t times, MazeAction action) {
   plan.insert(plan.end(), static_cast<size_t>(times), static_cast<int64_t>(action));
 }
 
-void turn_in_place(std::vector<int64_t>& plan, int from, int to) {
-  const int turn = (to - from + 4) % 4;  // quarters to the right
-  if (turn == 1) append(plan, kQuarterTurn, MazeAction::right);
-  if (turn == 2) append(plan, 2 * kQuarterTurn, MazeAction::left);
-  if (turn == 3) append(plan, kQuarterTurn, MazeAction::left);
-}
+class Way {
+ public:
+  explicit Way(const MazeSteps& steps) : steps_(steps) {}
 
-// From one side of a cell to another.
-void cross(std::vector<int64_t>& plan, int from, int to) {
-  const int turn = (to - from + 4) % 4;
-  if (turn == 1) return append(plan, kQuarterTurn, MazeAction::forward_right);
-  if (turn == 3) return append(plan, kQuarterTurn, MazeAction::forward_left);
-  append(plan, kHalfCell, MazeAction::forward);
-  turn_in_place(plan, from, to);
-  append(plan, kHalfCell, MazeAction::forward);
-}
+  void forward(int64_t actions) { append(plan, actions, MazeAction::forward); }
 
-int64_t lap_length(const MazeLayout& maze, std::span<const int64_t> loop) {
+  void turn(int from, int to) {
+    const int quarters = (to - from + 4) % 4;  // to the right
+    if (quarters == 1) append(plan, steps_.quarter_turn, MazeAction::right);
+    if (quarters == 2) append(plan, 2 * steps_.quarter_turn, MazeAction::left);
+    if (quarters == 3) append(plan, steps_.quarter_turn, MazeAction::left);
+  }
+
+  // From one side of a cell to another, or to the middle of the next.
+  void cross(int from, int to) {
+    const int quarters = (to - from + 4) % 4;
+    if (steps_.arcs && quarters == 1) return append(plan, steps_.quarter_turn, MazeAction::forward_right);
+    if (steps_.arcs && quarters == 3) return append(plan, steps_.quarter_turn, MazeAction::forward_left);
+    forward(steps_.cell / 2);
+    turn(from, to);
+    forward(steps_.cell - steps_.cell / 2);
+  }
+
+  std::vector<int64_t> plan;
+
+ private:
+  const MazeSteps& steps_;
+};
+
+int64_t lap_length(const MazeLayout& maze, const MazeSteps& steps, std::span<const int64_t> loop) {
   MazeSpot spot{loop[0], maze.direction(loop[loop.size() - 2], loop[0])};
-  return static_cast<int64_t>(follow(maze, loop, spot).size());
+  return static_cast<int64_t>(follow(maze, steps, loop, spot).size());
 }
 
 }  // namespace
 
-std::vector<int64_t> follow(const MazeLayout& maze, std::span<const int64_t> cells, MazeSpot& spot) {
-  std::vector<int64_t> plan;
+MazeSteps::MazeSteps(MazeMoves moves)
+    : cell(moves == MazeMoves::eighths    ? 8
+           : moves == MazeMoves::quarters ? 4
+                                          : 1),
+      quarter_turn(moves == MazeMoves::eighths    ? 6
+                   : moves == MazeMoves::quarters ? 3
+                                                  : 1),
+      arcs(moves != MazeMoves::cells) {}
+
+std::vector<int64_t> follow(const MazeLayout& maze, const MazeSteps& steps, std::span<const int64_t> cells,
+                            MazeSpot& spot) {
+  Way way(steps);
   for (size_t i = 0; i + 1 < cells.size(); ++i) {
     const int direction = maze.direction(cells[i], cells[i + 1]);
     if (i > 0) {
-      cross(plan, spot.direction, direction);
+      way.cross(spot.direction, direction);
     } else {
-      turn_in_place(plan, spot.direction, direction);
-      append(plan, kHalfCell, MazeAction::forward);
+      way.turn(spot.direction, direction);
+      way.forward(steps.cell - steps.cell / 2);
     }
     spot = {cells[i + 1], direction};
   }
-  if (cells.size() > 1) append(plan, kHalfCell, MazeAction::forward);
-  return plan;
+  if (cells.size() > 1) way.forward(steps.cell / 2);
+  return way.plan;
 }
 
-std::vector<int64_t> find_loop(const MazeLayout& maze, int64_t most, Stream random) {
+std::vector<int64_t> find_loop(const MazeLayout& maze, const MazeSteps& steps, int64_t most, Stream random) {
   std::vector<int64_t> best;
   int64_t best_length = 0;
   const auto cells = static_cast<uint64_t>(maze.cells());
@@ -69,7 +90,7 @@ std::vector<int64_t> find_loop(const MazeLayout& maze, int64_t most, Stream rand
     const std::vector<int64_t> back = rest.path(to, from, random);
     if (back.empty()) continue;
     loop.insert(loop.end(), back.begin() + 1, back.end());
-    const int64_t length = lap_length(maze, loop);
+    const int64_t length = lap_length(maze, steps, loop);
     if (length > most || length <= best_length) continue;
     best = std::move(loop);
     best_length = length;

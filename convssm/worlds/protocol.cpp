@@ -13,8 +13,9 @@ constexpr Protocol kAll[] = {Protocol::walk, Protocol::retrieval, Protocol::loop
 
 class OutAndBack : public PlannedPolicy {
  public:
-  OutAndBack(std::unique_ptr<Policy> out, int64_t second, int64_t turn, std::vector<int64_t> reversed)
-      : turn_(static_cast<size_t>(headings / 2), turn) {
+  OutAndBack(std::unique_ptr<Policy> out, int64_t second, int64_t turn, int64_t half_turn,
+             std::vector<int64_t> reversed)
+      : turn_(static_cast<size_t>(half_turn), turn) {
     for (int64_t i = 1; i < second; ++i) out_.push_back(out->next());
     for (size_t i = out_.size(); i > 0; --i) back_.push_back(reversed[static_cast<size_t>(out_[i - 1])]);
   }
@@ -90,9 +91,9 @@ bool in_split(uint64_t key, std::string_view split) {
   fail(ErrorKind::usage, "[world] a split is train, valid or test, got '{}'", split);
 }
 
-std::unique_ptr<Policy> out_and_back(std::unique_ptr<Policy> out, int64_t second, int64_t turn,
+std::unique_ptr<Policy> out_and_back(std::unique_ptr<Policy> out, int64_t second, int64_t turn, int64_t half_turn,
                                      std::vector<int64_t> reversed) {
-  return std::make_unique<OutAndBack>(std::move(out), second, turn, std::move(reversed));
+  return std::make_unique<OutAndBack>(std::move(out), second, turn, half_turn, std::move(reversed));
 }
 
 }  // namespace convssm::worlds

@@ -54,9 +54,9 @@ class PlannedPolicy : public Policy {
   size_t at_ = 0;
 };
 
-// The first second - 1 actions of `out`, half a turn of `turn`s, the way back, half a turn, and so on without end.
+// The first second - 1 actions of `out`, half a turn (`half_turn` times `turn`), the way back, half a turn, and so on without end.
 // `reversed` is the action that undoes another one after half a turn.
-std::unique_ptr<Policy> out_and_back(std::unique_ptr<Policy> out, int64_t second, int64_t turn,
+std::unique_ptr<Policy> out_and_back(std::unique_ptr<Policy> out, int64_t second, int64_t turn, int64_t half_turn,
                                      std::vector<int64_t> reversed);
 
 }  // namespace convssm::worlds

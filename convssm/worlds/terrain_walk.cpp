@@ -92,7 +92,7 @@ std::unique_ptr<Policy> Terrain::policy() const {
   }
   auto walk = std::make_unique<Stroller>(*this, first_plan_, centre, reach, random);
   if (options_.protocol != Protocol::retrieval) return walk;
-  return out_and_back(std::move(walk), options_.second, 2, {0, 1, 3, 2});
+  return out_and_back(std::move(walk), options_.second, 2, headings / 2, {0, 1, 3, 2});
 }
 
 }  // namespace convssm::worlds

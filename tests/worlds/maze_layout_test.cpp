@@ -100,7 +100,7 @@ TEST(MazeLayout, MiddlingLoopsAreOpenedFirst) {
 
 TEST(MazeLayout, AWayBackTakesOtherDoors) {
   const MazeLayout maze = random_maze(7, 0.2, 1, Stream(3));
-  const std::vector<int64_t> loop = find_loop(maze, 143, Stream(4));
+  const std::vector<int64_t> loop = find_loop(maze, MazeSteps(), 143, Stream(4));
   ASSERT_GE(loop.size(), 5u);
   EXPECT_EQ(loop.front(), loop.back());
   std::set<std::pair<int64_t, int64_t>> doors;
@@ -108,7 +108,7 @@ TEST(MazeLayout, AWayBackTakesOtherDoors) {
     EXPECT_TRUE(maze.open(loop[i], maze.direction(loop[i], loop[i + 1])));
     EXPECT_TRUE(doors.insert(std::minmax(loop[i], loop[i + 1])).second) << "the same door twice";
   }
-  EXPECT_TRUE(find_loop(random_maze(7, 0, 0, Stream(3)), 1000, Stream(4)).empty()) << "a tree has no loop";
+  EXPECT_TRUE(find_loop(random_maze(7, 0, 0, Stream(3)), MazeSteps(), 1000, Stream(4)).empty()) << "a tree has no loop";
 }
 
 TEST(MazeLayout, ATourVisitsAllCellsAndReturns) {

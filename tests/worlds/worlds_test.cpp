@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "convssm/base/error.h"
 #include "convssm/worlds/maze.h"
@@ -156,37 +157,42 @@ TEST(Worlds, WallsStopWhoeverSteps) {
   EXPECT_THROW(walk.step(-1), Error);
 }
 
-// An action of pace 2 is two steps: the same walk, seen every second time.
-TEST(Worlds, PaceTakesSeveralStepsForAnAction) {
-  const auto make = [](int64_t pace, const char* protocol) {
+// A larger move is several small ones, and every protocol holds for it.
+TEST(Worlds, MovesOfTheMazeAreSmallStepsTogether) {
+  const auto make = [](const char* moves, const char* protocol) {
     return make_worlds({{"name", "maze"},
                         {"image_size", 16},
                         {"size", 4},
-                        {"pace", pace},
+                        {"moves", moves},
                         {"protocol", protocol},
                         {"second", 72}},
                        1)
         ->at("train", 2);
   };
-  for (const char* protocol : kProtocols) {
-    const auto twice = make(2, protocol);
-    const Recorded walk = record_poses(twice, 0, 200);
+  const auto small = make("eighths", "walk");
+  for (const auto& [moves, forward, turn] :
+       {std::tuple<const char*, int, int>{"quarters", 2, 2}, std::tuple<const char*, int, int>{"cells", 8, 6}}) {
+    const Recorded walk = record_poses(make(moves, "walk"), 0, 300);
     Pose pose = walk.poses[0];
-    // Layouts of the planned protocols depend on how many steps fit before `second`.
-    const auto plain = std::string(protocol) == "walk" || std::string(protocol) == "retrieval";
-    const auto once = plain ? make(1, protocol) : nullptr;
     for (size_t t = 1; t < walk.poses.size(); ++t) {
-      ASSERT_EQ(twice->step(walk.poses[t - 1], walk.actions[t]), walk.poses[t]) << protocol << t;
-      if (!once) continue;
-      pose = once->step(once->step(pose, walk.actions[t]), walk.actions[t]);
-      ASSERT_EQ(pose, walk.poses[t]) << protocol << t;
+      for (int i = 0; i < (walk.actions[t] == 1 ? forward : turn); ++i) pose = small->step(pose, walk.actions[t]);
+      ASSERT_EQ(pose, walk.poses[t]) << moves << t;
+      ASSERT_TRUE(walk.actions[t] != 1 || walk.poses[t].x != walk.poses[t - 1].x ||
+                  walk.poses[t].y != walk.poses[t - 1].y)
+          << "no action is wasted on a wall";
+    }
+    for (const char* protocol : kProtocols) EXPECT_EQ(record_poses(make(moves, protocol), 0, 150).poses.size(), 150u);
+    const Recorded back = record_poses(make(moves, "retrieval"), 0, 160);
+    const size_t half = turn == 2 ? 6 : 2;
+    for (size_t k = 0; k < 72; ++k) {
+      const Pose &there = back.poses[71 - k], &here = back.poses[71 + half + k];
+      EXPECT_EQ(here.x, there.x) << moves << k;
+      EXPECT_EQ(here.y, there.y) << moves << k;
+      EXPECT_EQ(here.heading, wrap_heading(there.heading + 12)) << moves << k;
     }
   }
-  const Recorded back = record_poses(make(2, "retrieval"), 0, 160);
-  for (size_t k = 0; k < 72; ++k) {
-    EXPECT_EQ(back.poses[72 + 5 + k].x, back.poses[71 - k].x) << k;
-    EXPECT_EQ(back.poses[72 + 5 + k].heading, wrap_heading(back.poses[71 - k].heading + 12)) << k;
-  }
+  EXPECT_EQ(make("cells", "walk")->actions().size(), 4u);
+  EXPECT_EQ(small->actions().size(), 6u);
 }
 
 // The same few colours in every maze, near and far.
@@ -315,11 +321,11 @@ TEST(Worlds, WrongOptionsAreExplained) {
   wrong({{"name", "maze"}, {"image_size", 33}}, {"even", "33"});
   wrong({{"name", "maze"}, {"size", 2}}, {"size must be 3 to 64", "2"});
   wrong({{"name", "maze"}, {"loops", 1.5}}, {"loops must be 0 to 1"});
-  wrong({{"name", "maze"}, {"pace", 3}}, {"pace must be 1 or 2", "3"});
+  wrong({{"name", "maze"}, {"moves", "miles"}}, {"moves must be eighths, quarters or cells", "miles"});
   wrong({{"name", "maze"}, {"look", "fancy"}}, {"look must be patterns or plain", "fancy"});
   wrong({{"name", "maze"}, {"fov", 180}}, {"fov must be 20 to 140"});
   wrong({{"name", "maze"}, {"protocol", "retreival"}}, {"did you mean 'retrieval'?"});
-  wrong({{"name", "maze"}, {"protocol", "loop"}, {"second", 20}}, {"64 steps or more", "33 with 2"});
+  wrong({{"name", "maze"}, {"protocol", "loop"}, {"second", 20}}, {"64 frames or more", "20"});
   wrong({{"name", "terrain"}, {"protocol", "reasoning"}, {"second", 90}}, {"97 for reasoning", "90"});
   wrong({{"name", "terrain"}, {"trees", -1}}, {"trees must be 0 to 10"});
   EXPECT_THROW(small_worlds("maze")->at("training", 0), Error);
