@@ -252,8 +252,19 @@ class Results(unittest.TestCase):
         self.assertEqual((record["lr"], len(record["commands"])), (1e-3, 4))
         self.run_driver(*arguments)
         self.assertEqual(self.calls(), [])
-        (self.root / "results/maze/m/fvd.json").unlink()
-        self.assertIn("the records m in", self.run_driver(*arguments, code=1))
+        plan["parts"]["table"]["evaluate"]["retrieval"] = ["data.protocol=retrieval"]  # a scoring that the record does not have
+        (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
+        self.assertIn("m                    table      to do", self.run_driver(*arguments, "--list"))
+        self.run_driver(*arguments)
+        self.assertTrue((self.root / "results/maze/m/retrieval.json").exists())
+        shutil.rmtree(self.root / "results/maze/m")
+        shutil.rmtree(self.root / "runs/maze/m")
+        without = arguments[:4]
+        self.run_driver(*without, HOME=str(self.root), CONVSSM_WEIGHTS="")  # FVD is left out
+        self.assertFalse((self.root / "results/maze/m/fvd.json").exists())
+        self.calls()
+        self.run_driver(*without, HOME=str(self.root), CONVSSM_WEIGHTS="")
+        self.assertEqual(self.calls(), [])
 
     def test_rows_of_other_benchmarks_go_by_their_folder(self):
         (self.root / "results/maze").mkdir()

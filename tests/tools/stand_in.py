@@ -50,7 +50,7 @@ def evaluate(words):
     psnr = RATES[(run / "config.yaml").read_text().split()[1]]
     if "--out" in words:
         run = Path(words[words.index("--out") + 1])
-        run.mkdir()
+        run.mkdir(exist_ok=True)
     metrics = {"protocol": {"metrics": {"psnr_f01": {}}},
                "horizons": [{"frames": 4, "rows": [{"name": "core", "psnr_f01": {"mean": psnr}}]}],
                "curves": {"psnr_f01": {"core": [psnr + 1, psnr - 1, 0, 0]}}}

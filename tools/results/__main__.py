@@ -24,7 +24,7 @@ AGAIN = Path("runs/again")
 
 def make_missing(plan, program, options):
     maker = Maker(plan, program, plan.runs, options)
-    stale = [name for name in plan.rows if maker.is_stale(plan.rows[name])]
+    stale = [name for name, row in plan.rows.items() if plan.is_made(row) and maker.is_stale(row)]
     if stale:
         raise SystemExit(f"error: the records {', '.join(stale)} in {plan.records} were made with other values than the plan "
                          "has now; remove those folders to make them anew, or mend the plan")
@@ -145,7 +145,7 @@ def show_list(plans, options):
     for plan, _ in plans:
         lister = Maker(plan, None, plan.runs, options)
         for name, row in plan.rows.items():
-            state = "to do" if not plan.record(name) else "stale" if lister.is_stale(row) else "recorded"
+            state = "to do" if not plan.is_made(row) else "stale" if lister.is_stale(row) else "recorded"
             title = f"{plan.name}/{name}" if plan.name else name
             print(f"{title:<20} {row['part']:<10} {state:<10} {row['label']}")
 

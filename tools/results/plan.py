@@ -53,6 +53,11 @@ class Plan:
         path = self.records / name / "record.json"
         return json.load(open(path)) if path.exists() else None
 
+    def is_made(self, row):
+        """Whether a record has all scorings that the plan asks for."""
+        record = self.record(row["row"])
+        return record is not None and set(row["evaluate"]) <= set(record.get("scored", ["metrics"]))
+
     def models(self):
         return [name for name, row in self.rows.items() if row["part"] == "table"]
 
@@ -101,5 +106,5 @@ class Plan:
                 for lr, value in self.rates(row["of"]).items():
                     if value is None:
                         yield self.sweep_row(row["of"], lr)
-            if not self.record(name) and (row.get("lr") or self.best_rate(row["of"])):
+            if not self.is_made(row) and (row.get("lr") or self.best_rate(row["of"])):
                 yield row

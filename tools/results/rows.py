@@ -30,7 +30,7 @@ class Maker:
         """The commands. A metric that is named is an error where its weights are missing, so LPIPS and FVD are left out then."""
         run, commands = self.runs / row["row"], []
         for name, arguments in row["evaluate"].items():
-            if "evaluate.metrics=[fvd_i3d]" in arguments and not self.weights:
+            if name in self.left_out(row):
                 continue
             arguments = [words if self.weights else words.replace(",lpips_alex", "") for words in arguments]
             out = [] if name == "metrics" else ["--out", str(run / name)]
@@ -38,6 +38,10 @@ class Maker:
             weights = ["--weights", "$CONVSSM_WEIGHTS"] if self.weights else []
             commands.append(["evaluate", str(run), *arguments, *out, *fvd, *weights])
         return commands + ([["evaluate", str(run), "--timing"]] if row.get("timing") else [])
+
+    def left_out(self, row):
+        return [name for name, arguments in row["evaluate"].items()
+                if "evaluate.metrics=[fvd_i3d]" in arguments and not self.weights]
 
     def prepare(self):
         """What all rows need, such as a tokenizer and the codes of its clips."""
@@ -54,6 +58,7 @@ class Maker:
         begun = self.begin(row, train)
         steps = [train, *self.scorings(row)]
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"], "lr": lr,
+                  "scored": list(row["evaluate"]), "left_out": self.left_out(row),
                   "commands": [f"convssm --threads {self.threads} {' '.join(words)}" for words in steps],
                   "commit": begun, "machine": machine(), "threads": self.threads}
         steps[0] = [*train, "--resume"]
@@ -96,13 +101,13 @@ class Maker:
         if not record or not (row.get("lr") or self.plan.best_rate(row["of"])):
             return False
         made = record["commands"][0].split(" train ", 1)[1]
-        return made != " ".join(self.train_arguments(row)[1][1:]) or any(
-            not (self.plan.records / row["row"] / f"{name}.json").exists() for name in row["evaluate"])
+        return made != " ".join(self.train_arguments(row)[1][1:])
 
     def is_whole(self, row):
         """Whether a run has all that its record needs."""
         run = self.runs / row["row"]
-        files = [run / ("" if name == "metrics" else name) / "metrics.json" for name in row["evaluate"]]
+        files = [run / ("" if name == "metrics" else name) / "metrics.json" for name in row["evaluate"]
+                 if name not in self.left_out(row)]
         return all(file.exists() for file in files) and (not row.get("timing") or (run / "timing.json").exists())
 
     def copy(self, file, to):
@@ -120,7 +125,7 @@ class Maker:
         folder.mkdir(parents=True)
         scored = [] if record.get("diverged") else row["evaluate"]
         files = {name: name for name in KEPT + (TIMING if row.get("timing") else [])}
-        for name in scored:
+        for name in [name for name in scored if name not in record["left_out"]]:
             files["metrics.json" if name == "metrics" else f"{name}/metrics.json"] = f"{name}.json"
         if "metrics" in scored and row["part"] != "sweep":
             files |= {name: name for name in STRIPS}
