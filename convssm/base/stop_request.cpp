@@ -15,7 +15,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void take(int signal) {
   if (received.exchange(signal) != 0) _exit(128 + signal);
-  constexpr char text[] = "\nfinishing the current step, then saving; once more to stop at once\n";
+  constexpr char text[] = "\nfinishing what is under way, then stopping; once more to stop at once\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof(text) - 1);
 }
 
