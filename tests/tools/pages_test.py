@@ -123,6 +123,19 @@ class Results(unittest.TestCase):
         self.assertIn("train a_lstm\n", rows)
         self.assertNotIn("ROW=s1", rows)
 
+    def test_fvd_is_a_scoring_of_its_own(self):
+        one = record("convs5", "ConvS5")
+        with tempfile.TemporaryDirectory() as folder:
+            one["folder"] = folder
+            rows = [{"name": line["name"], "fvd_i3d": {"mean": 12.34}} for line in one["metrics"]["horizons"][0]["rows"][:2]]
+            fvd = {"protocol": {"samples": 8, "metrics": {"fvd_i3d": {"weights": {"i3d": "34cd"}}}},
+                   "horizons": [{"frames": 2, "rows": rows}]}
+            Path(folder, "fvd.json").write_text(json.dumps(fvd))
+            one = results.with_fvd(one)
+        self.assertIn("| ConvS5 | **20.00** | **0.100** | 12.3 |\n", results.table_block([one]))
+        self.assertIn("32 clips of the test split (8 of them for FVD)", results.about_block([one]))
+        self.assertIn("i3d `34cd`", results.about_block([one]))
+
     def test_without_records_there_is_nothing(self):
         pictures = results.Pictures([], Path("docs"))
         for name, make in results.blocks([], pictures, Path("docs/results.md")).items():

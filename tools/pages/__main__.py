@@ -13,7 +13,7 @@ from pathlib import Path
 
 import models, performance, worlds
 from marks import fill
-from results import Pictures, blocks
+from results import Pictures, blocks, with_fvd
 
 BENCHMARKS = ["maze", "vizdoom"]  # of worlds, each with its records in a folder of results/
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,7 +28,7 @@ def run(program, *words, folder="results"):
 def read_records(program, folder):
     with tempfile.TemporaryDirectory() as scratch:
         run(program, "--json", f"{scratch}/records.json", folder=folder)
-        return json.loads(Path(scratch, "records.json").read_text())
+        return [with_fvd(record) for record in json.loads(Path(scratch, "records.json").read_text())]
 
 
 def fill_results(program):

@@ -18,6 +18,22 @@ Line = namedtuple("Line", "label records forecast")
 Column = namedtuple("Column", "title better value text is_score")
 
 
+def with_fvd(record):
+    """FVD is a scoring of its own, on fewer clips: its numbers beside the others of the record."""
+    file = Path(record["folder"]) / "fvd.json"
+    if file.is_file() and record["metrics"].get("horizons"):
+        fvd = json.loads(file.read_text())
+        found = scores(fvd)
+        for horizon in record["metrics"]["horizons"]:
+            for line in horizon["rows"]:
+                value = found.get(horizon["frames"], {}).get(line["name"], {}).get("fvd_i3d")
+                line.update({} if value is None else {"fvd_i3d": {"mean": value}})
+        protocol = record["metrics"]["protocol"]
+        protocol["fvd_samples"] = fvd["protocol"]["samples"]
+        protocol["metrics"] = {**protocol.get("metrics", {}), **fvd["protocol"].get("metrics", {})}
+    return record
+
+
 def evaluated(record):
     return bool(record["metrics"].get("horizons") or record["metrics"].get("settings"))
 
@@ -207,7 +223,8 @@ def about_block(records):
     conventions = ", ".join(f"{STYLES[name.split('_')[0]][0]} is `{name}`" for name in names)
     weights = each(f"{file} `{checksum}`" for name in names for line in lines for file, checksum in
                    line.records[0]["metrics"]["protocol"].get("metrics", {}).get(name, {}).get("weights", {}).items())
-    return (f"{out}.\n{protocol['samples']} clips of the test split, {protocol['context']} frames of context; {conventions}"
+    fewer = f" ({protocol['fvd_samples']} of them for FVD)" if "fvd_samples" in protocol else ""
+    return (f"{out}.\n{protocol['samples']} clips of the test split{fewer}, {protocol['context']} frames of context; {conventions}"
             + (f"; weights of metrics {', '.join(weights)}" if weights else "") + ".\n")
 
 
