@@ -254,17 +254,22 @@ void set_override(json& config, const std::string& assignment) {
     fail(ErrorKind::usage, "[override] expected key=value such as train.lr=1e-4, got {}", in_quotes(assignment));
   }
   json value = parse_value(assignment.substr(equals + 1), assignment);
-  json* place = &config;
-  std::string walked;
+  json *place = &config, *group = nullptr;
+  std::string walked, last;
   for (const std::string& part : split_path(assignment, equals)) {
     if (!place->is_object() && !place->is_null()) {
       fail(ErrorKind::usage, "[override] {}: {} is {}, not an object with keys", in_quotes(assignment),
            walked.empty() ? "the configuration" : in_quotes(walked), place->type_name());
     }
+    group = place;
+    last = part;
     place = &(*place)[part];
     walked += (walked.empty() ? "" : ".") + part;
   }
-  *place = std::move(value);
+  if (value.is_null())
+    group->erase(last);
+  else
+    *place = std::move(value);
 }
 
 }  // namespace convssm::io

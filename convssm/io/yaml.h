@@ -19,7 +19,8 @@ nlohmann::json read_yaml(const std::string& path);
 std::string to_yaml(const nlohmann::json& value);
 
 // Sets one value by its dotted path, `train.lr=1e-4` or `model.depths=[32, 64]`; the value is YAML. Objects on the way
-// are made where they are missing. Error(usage) if it is not an assignment, or a part of the path is not an object.
+// are made where they are missing, and null takes the key out. Error(usage) if it is not an assignment, or a part of the
+// path is not an object.
 void set_override(nlohmann::json& config, const std::string& assignment);
 
 }  // namespace convssm::io

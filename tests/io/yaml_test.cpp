@@ -326,10 +326,13 @@ TEST(Overrides, SetValues) {
   set_override(config, "model.encoder.depths=[32,64]");
   set_override(config, "name=run = 3");
   set_override(config, "train.note='12'");
+  set_override(config, "clip=3");
   set_override(config, "clip=null");
   set_override(config, "clip.norm=1");
+  set_override(config, "train.steps=null");
+  set_override(config, "train.none=null");
   set_override(config, "data={path: a.npy, size: 3}");
-  EXPECT_EQ(config, parse("{train: {lr: 1e-4, steps: 5, note: '12'}, model: {encoder: {depths: [32, 64]}}, "
+  EXPECT_EQ(config, parse("{train: {lr: 1e-4, note: '12'}, model: {encoder: {depths: [32, 64]}}, "
                           "name: 'run = 3', clip: {norm: 1}, data: {path: a.npy, size: 3}}"));
 }
 
