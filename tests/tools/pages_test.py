@@ -227,8 +227,9 @@ class Worlds(unittest.TestCase):
     def row(self, name, label, psnr, part="table", of=None):
         folder = self.root / name
         folder.mkdir()
-        for file in ("fvd", "loop"):
-            (folder / f"{file}.json").write_text(json.dumps(self.scored(psnr, file == "fvd")))
+        (folder / "fvd.json").write_text(json.dumps(self.scored(psnr, fvd=True)))
+        loop = self.scored(psnr)["settings"][0]["horizons"]  # of one context and horizon, without settings
+        (folder / "loop.json").write_text(json.dumps({"protocol": {"model": "core"}, "horizons": loop}))
         (folder / "metrics.json").write_text(json.dumps(self.scored(psnr)))
         return record(name, label, part, of, folder=str(folder), metrics=self.scored(psnr))
 

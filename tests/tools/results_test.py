@@ -229,7 +229,8 @@ class Results(unittest.TestCase):
         (self.root / "configs/maze/m.yaml").write_text("seed: 1\n")
         (self.root / "results/maze").mkdir()
         plan = {"configs": "configs/maze", "runs": "runs/maze",
-                "prepare": [{"makes": "runs/maze/tokenizer", "command": ["train", "t.yaml", "--run", "runs/maze/tokenizer", "train.lr=1e-3"]}],
+                "prepare": [{"makes": "runs/maze/tokenizer", "command": ["train", "t.yaml", "--run", "runs/maze/tokenizer", "train.lr=1e-3"]},
+                            {"makes": "runs/maze/other", "of": ["n"], "command": ["train", "t.yaml", "--run", "runs/maze/other", "train.lr=1e-3"]}],
                 "sweep": {"lr": ["1e-4", "1e-3"], "beyond": [], "set": ["train.steps=3"]},
                 "parts": {"table": {"evaluate": {"metrics": ["evaluate.samples=4"], "fvd": ["evaluate.metrics=[fvd_i3d]"],
                                                  "loop": ["data.protocol=loop"]}}},
@@ -243,6 +244,7 @@ class Results(unittest.TestCase):
         calls = [line for line in self.calls() if not line.startswith(("data", "generate"))]
         self.assertIn("--run runs/maze/tokenizer", calls[0])
         self.assertEqual(sum("tokenizer" in line for line in calls), 1)
+        self.assertFalse(any("runs/maze/other" in line for line in calls))  # of no row that is made
         self.assertEqual([line.split()[1] for line in calls if line.startswith("evaluate")], ["runs/maze/m"] * 3)
         self.assertIn("evaluate runs/maze/m evaluate.metrics=[fvd_i3d] evaluate.batch=2 --out runs/maze/m/fvd --features runs/features "
                       f"--weights {weights}", calls)

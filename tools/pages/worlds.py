@@ -16,7 +16,8 @@ def read(path):
 
 def horizon(record, file, setting):
     """Of a setting of one scoring: its rows, and apart those of frames of places that were seen before or never."""
-    settings = read(Path(record["folder"]) / f"{file}.json").get("settings", [])
+    scored = read(Path(record["folder"]) / f"{file}.json")
+    settings = scored.get("settings") or ([scored] if scored.get("horizons") else [])
     return settings[setting]["horizons"][0] if setting < len(settings) else {}
 
 

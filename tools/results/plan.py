@@ -2,11 +2,12 @@
 results/NAME/plan.json, that of another benchmark, has its records beside it:
 
     configs, runs   folders of the configs of its models and of its runs
-    prepare         commands that come before all rows, each with the file that it makes
+    prepare         commands that come before all rows (`of`: those of these configs), each with the file that it makes
     sweep           learning rates and settings of the short runs that choose one. With `judged_frames` they are scored, and judged by
                     the PSNR of so many first frames; without, by the PSNR of the last validation of the training
     parts           of the rows of a part: the config (`of`) and settings (`set`) they start from, and how they are scored (`evaluate`:
                     {name: arguments}; `metrics` in the run itself, others in folders of their names)
+    speed           clip of which generation is measured: see speed.py
     rows            each with its part, label, settings; `evaluate`: arguments of its own in every scoring; `lr`: no sweep
 """
 import json, statistics
@@ -39,6 +40,7 @@ class Plan:
         plan = json.load(open(path))
         self.sweep, self.records = plan["sweep"], records
         self.configs, self.runs = Path(plan.get("configs", "configs/laptop")), Path(plan.get("runs", "runs/results"))
+        self.speed = plan.get("speed", {})
         self.prepare, self.mnist = plan.get("prepare", []), "configs" not in plan
         self.rows = {}
         for place, row in enumerate(plan["rows"]):

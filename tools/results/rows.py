@@ -43,11 +43,11 @@ class Maker:
         return [name for name, arguments in row["evaluate"].items()
                 if "evaluate.metrics=[fvd_i3d]" in arguments and not self.weights]
 
-    def prepare(self):
-        """What all rows need, such as a tokenizer and the codes of its clips."""
+    def prepare(self, row):
+        """What all rows need, or those of some configs, such as a tokenizer and the codes of its clips."""
         with self.prepared:
             for step in self.plan.prepare:
-                if not Path(step["makes"]).exists():
+                if row["of"] in step.get("of", [row["of"]]) and not Path(step["makes"]).exists():
                     say(" ".join(step["command"]))
                     self.program.call(step["command"], self.runs / "prepare.log", os.cpu_count())
 
@@ -62,7 +62,7 @@ class Maker:
                   "commands": [f"convssm --threads {self.threads} {' '.join(words)}" for words in steps],
                   "commit": begun, "machine": machine(), "threads": self.threads}
         steps[0] = [*train, "--resume"]
-        self.prepare()
+        self.prepare(row)
         try:
             for words in steps:
                 say(f"{name}: {' '.join(words)}")
