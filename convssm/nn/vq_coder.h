@@ -23,6 +23,7 @@ struct VqCoderOptions {
   int64_t latent = 256;                          // `z_channels`: between encoder and decoder
   int64_t groups = 32;                           // of the group norms; fewer where it does not divide the channels
   int64_t height = 64;                           // of the frames, which says where the attention is
+  bool patches = false;                          // the encoder is that of patches (nn/patch_encoder.h)
 
   int64_t scale() const { return int64_t{1} << (multipliers.size() - 1); }  // frame size / latent size
   bool attends(size_t level) const;
@@ -47,11 +48,19 @@ class VqLevelImpl : public torch::nn::Module {
 };
 TORCH_MODULE(VqLevel);
 
-class VqEncoderImpl : public torch::nn::Module {
+class FrameEncoder : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& x) = 0;  // [N,channels,H,W] -> [N,latent,H/scale,W/scale]
+  virtual Buffer plan(FramePlan& plan, Buffer x) = 0;
+};
+
+std::shared_ptr<FrameEncoder> make_frame_encoder(const VqCoderOptions& options, const Stream& stream);
+
+class VqEncoderImpl : public FrameEncoder {
  public:
   VqEncoderImpl(const VqCoderOptions& options, const Stream& stream);
-  at::Tensor forward(const at::Tensor& x);  // [N,channels,H,W] -> [N,latent,H/scale,W/scale]
-  Buffer plan(FramePlan& plan, Buffer x);
+  at::Tensor forward(const at::Tensor& x) override;
+  Buffer plan(FramePlan& plan, Buffer x) override;
 
  private:
   Conv first_{nullptr}, last_{nullptr};

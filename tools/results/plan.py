@@ -5,8 +5,9 @@ results/NAME/plan.json, that of another benchmark, has its records beside it:
     prepare         commands that come before all rows (`of`: those of these configs), each with the file that it makes
     sweep           learning rates and settings of the short runs that choose one. With `judged_frames` they are scored, and judged by
                     the PSNR of so many first frames; without, by the PSNR of the last validation of the training
+    evaluate        arguments of every scoring
     parts           of the rows of a part: the config (`of`) and settings (`set`) they start from, and how they are scored (`evaluate`:
-                    {name: arguments}; `metrics` in the run itself, others in folders of their names)
+                    {name: arguments}; `metrics` in the run itself, others in folders of their names). `seed` is as `table`
     speed           clip of which generation is measured: see speed.py
     rows            each with its part, label, settings; `evaluate`: arguments of its own in every scoring; `lr`: no sweep
 """
@@ -44,8 +45,8 @@ class Plan:
         self.prepare, self.mnist = plan.get("prepare", []), "configs" not in plan
         self.rows = {}
         for place, row in enumerate(plan["rows"]):
-            part = plan.get("parts", {}).get(row["part"], {})
-            scorings = {name: [*arguments, *row.get("evaluate", [])]
+            part = plan.get("parts", {}).get("table" if row["part"] == "seed" else row["part"], {})
+            scorings = {name: [*plan.get("evaluate", []), *arguments, *row.get("evaluate", [])]
                         for name, arguments in part.get("evaluate", {"metrics": []}).items()}
             self.rows[row["row"]] = {"of": part.get("of", row["row"]), **row, "set": part.get("set", []) + row.get("set", []),
                                      "evaluate": scorings, "place": place}

@@ -39,7 +39,7 @@ VqAutoencoder::VqAutoencoder(const VqAutoencoderOptions& options, const Stream& 
   nn::VqCoderOptions encoder = padded;
   const int64_t features = options.quantizer.features, in = options.quantizer.in_features();
   encoder.latent *= in / features;  // mean and log variance
-  encoder_ = register_module("encoder", nn::VqEncoder(encoder, stream.split("encoder")));
+  encoder_ = register_module("encoder", nn::make_frame_encoder(encoder, stream.split("encoder")));
   decoder_ = register_module("decoder", nn::VqDecoder(padded, stream.split("decoder")));
   quantize_ = register_module("quantize", nn::make_quantizer(options.quantizer, stream.split("quantize")));
   quant_conv_ = register_module("quant_conv", nn::Conv(encoder.latent, in, 1, stream.split("quant_conv")));
@@ -57,7 +57,7 @@ void VqAutoencoder::train(bool on) {
 at::Tensor VqAutoencoder::features_of(const at::Tensor& frames) {
   const bool whole = pad_height_ == 0 && pad_width_ == 0;
   const at::Tensor x = whole ? frames : at::replication_pad2d(frames, {0, pad_width_, 0, pad_height_});
-  return quant_conv_(encoder_(x.contiguous(at::MemoryFormat::ChannelsLast)));
+  return quant_conv_(encoder_->forward(x.contiguous(at::MemoryFormat::ChannelsLast)));
 }
 
 at::Tensor VqAutoencoder::frames_of(const at::Tensor& q) {

@@ -61,7 +61,7 @@ class VqAutoencoder : public torch::nn::Module, public Tokenizer {
 
   VqAutoencoderOptions options_;
   int64_t pad_height_, pad_width_;
-  nn::VqEncoder encoder_{nullptr};
+  std::shared_ptr<nn::FrameEncoder> encoder_;
   nn::VqDecoder decoder_{nullptr};
   std::shared_ptr<nn::Quantizer> quantize_;
   nn::Conv quant_conv_{nullptr}, post_quant_conv_{nullptr};

@@ -10,6 +10,12 @@
 namespace convssm::models {
 namespace {
 
+bool is_of_patches(const std::string& encoder) {
+  const std::vector<std::string> known = {"convolutions", "patches"};
+  if (std::ranges::find(known, encoder) == known.end()) fail_unknown("[model] encoder: unknown kind", encoder, known);
+  return encoder == "patches";
+}
+
 void check_vqgan(const VqGanOptions& o) {
   const auto weight = [](const char* name, double value) {
     ops::require("model", std::isfinite(value) && value >= 0, "{} must be 0 or positive, got {}", name, value);
@@ -33,7 +39,9 @@ VqGanOptions VqGanOptions::from_json(const nlohmann::json& json) {
   VqGanOptions o;
   nn::VqCoderOptions& coder = o.autoencoder.coder;
   nlohmann::json quantizer = nlohmann::json::object(), discriminator = nlohmann::json::object();
+  std::string encoder = "convolutions";
   OptionReader read("model", json);
+  read("encoder", encoder);
   read("features", coder.features);
   read("multipliers", coder.multipliers);
   read("blocks", coder.blocks);
@@ -48,6 +56,7 @@ VqGanOptions VqGanOptions::from_json(const nlohmann::json& json) {
   read("images_at_once", o.autoencoder.images_at_once);
   read("seed", o.seed);
   read.finish();
+  coder.patches = is_of_patches(encoder);
   o.autoencoder.quantizer = nn::QuantizerOptions::from_json("model.quantizer", quantizer);
   OptionReader read_discriminator("model.discriminator", discriminator);
   read_discriminator("start", o.disc_start);
