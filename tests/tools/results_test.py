@@ -268,6 +268,16 @@ class Results(unittest.TestCase):
         self.run_driver(*without, HOME=str(self.root), CONVSSM_WEIGHTS="")
         self.assertEqual(self.calls(), [])
 
+    def test_recordings_are_linked(self):
+        """Those of a benchmark that names a link to them: records then say nothing of this machine."""
+        (self.root / "results/doom").mkdir()
+        (self.root / "results/doom/plan.json").write_text(json.dumps({**PLAN, "configs": "configs/laptop", "recordings": "runs/doom/seen"}))
+        arguments = ["--plan", str(self.root / "results/doom/plan.json"), "--records", str(self.root / "results/doom")]
+        self.assertIn("name their folder with --recordings", self.run_driver(*arguments, code=1))
+        (self.root / "films").mkdir()
+        self.run_driver(*arguments, "--recordings", str(self.root / "films"))
+        self.assertEqual((self.root / "runs/doom/seen").resolve(), (self.root / "films").resolve())
+
     def test_rows_of_other_benchmarks_go_by_their_folder(self):
         (self.root / "results/maze").mkdir()
         (self.root / "results/maze/plan.json").write_text(json.dumps({**PLAN, "configs": "configs/maze", "rows": PLAN["rows"][:2]}))

@@ -275,7 +275,8 @@ class Pictures:
 def blocks(records, pictures, page):
     make = {"machine": about_block, "table": table_block, "short": short_block, "seeds": seeds_block,
             "ablations": lambda records: short_runs_block(records, "ablation"),
-            "variants": lambda records: short_runs_block(records, "variant"), "sweep": sweep_block, "rates": rates_block}
+            "variants": lambda records: short_runs_block(records, "variant"),
+            "latents": lambda records: short_runs_block(records, "latent"), "sweep": sweep_block, "rates": rates_block}
     return {**{name: (lambda function=function: function(records)) for name, function in make.items()},
             "rows": lambda: rows_block(records, page.parent), "curves": lambda: pictures.curves(page),
             "strips": lambda: pictures.strips(page), "timing": lambda: pictures.timing(page)}

@@ -75,6 +75,7 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*")
     parser.add_argument("--mnist", help="folder of the four IDX files, by default $MNIST or ../shared/assets/mnist")
+    parser.add_argument("--recordings", help="folder of the recordings that a benchmark asks for, by default ../shared/assets/NAME")
     parser.add_argument("--drawn", action="store_true",
                         help="digits drawn by the program instead of MNIST; with --records elsewhere")
     parser.add_argument("--weights",
@@ -102,18 +103,32 @@ def user_weights():
 
 
 def link_mnist(folder):
-    """The records then name a path that says nothing of this machine."""
     if not folder or not (Path(folder) / MNIST.name).is_file():
         raise SystemExit(f"error: no {MNIST.name} in {folder or 'the usual places'}; name the folder of MNIST's four files "
                          "with --mnist, or say --drawn for digits drawn by the program, whose numbers are not those of "
                          "docs/results.md")
-    link = MNIST.parent
+    link_folder(MNIST.parent, folder, "--mnist")
+
+
+def link_recordings(plan, named, assets):
+    """Of a benchmark that has some."""
+    if not plan.recordings:
+        return
+    folder = folder_of("--recordings", named, assets / plan.records.name)
+    if not folder:
+        raise SystemExit(f"error: the rows of {plan.records} need recordings with train/ and test/; name their folder with "
+                         "--recordings")
+    link_folder(plan.recordings, folder, "--recordings")
+
+
+def link_folder(link, folder, option):
+    """The records then name a path that says nothing of this machine."""
     if link.exists() and link.resolve() == Path(folder).resolve():
         return
     if link.is_dir() and not link.is_symlink():
         raise SystemExit(f"error: {link} is a folder, and a link to {folder} is to stand there; move it away, or use its files "
-                         f"with --mnist {link}")
-    link.parent.mkdir(exist_ok=True)
+                         f"with {option} {link}")
+    link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(folder)
 
@@ -176,6 +191,8 @@ def main():
         signal.signal(number, program.stop)
     try:
         for plan, names in plans:
+            if names or not options.rows and any(plan.makeable()):
+                link_recordings(plan, options.recordings, assets)
             if options.speed:
                 speed.measure(plan, program)
             elif names:

@@ -2,6 +2,7 @@
 results/NAME/plan.json, that of another benchmark, has its records beside it:
 
     configs, runs   folders of the configs of its models and of its runs
+    recordings      link to the recordings of the benchmark, which are no part of the project
     prepare         commands that come before all rows (`of`: those of these configs), each with the file that it makes
     sweep           learning rates and settings of the short runs that choose one. With `judged_frames` they are scored, and judged by
                     the PSNR of so many first frames; without, by the PSNR of the last validation of the training
@@ -41,6 +42,7 @@ class Plan:
         plan = json.load(open(path))
         self.sweep, self.records = plan["sweep"], records
         self.configs, self.runs = Path(plan.get("configs", "configs/laptop")), Path(plan.get("runs", "runs/results"))
+        self.recordings = Path(plan["recordings"]) if "recordings" in plan else None
         self.speed = plan.get("speed", {})
         self.prepare, self.mnist = plan.get("prepare", []), "configs" not in plan
         self.rows = {}
