@@ -52,7 +52,7 @@ void check_member(const char* operation, const char* name, const at::Tensor& mem
   if (member.defined()) ops::require_shape(operation, name, member, sizes);
 }
 
-void check_like_video(const char* operation, const char* name, const at::Tensor& member, const at::Tensor& video) {
+void check_like(const char* operation, const char* name, const at::Tensor& member, const at::Tensor& video) {
   if (!member.defined()) return;
   ops::require(operation, video.defined(), "there are {} without a video", name);
   check_member(operation, name, member, video.sizes());
@@ -167,8 +167,8 @@ void check_clips(const char* operation, const Clips& clips) {
   if (clips.video.defined() && clips.codes.defined()) {
     check_member(operation, "codes", clips.codes, {B, T, clips.codes.size(2), clips.codes.size(3)});
   }
-  check_like_video(operation, "inputs", clips.inputs, clips.video);
-  check_like_video(operation, "valid", clips.valid, clips.video);
+  check_like(operation, "inputs", clips.inputs, clips.video.defined() ? clips.video : clips.codes);
+  check_like(operation, "valid", clips.valid, clips.video);
   check_revisit(operation, clips.revisit, B, T);
   check_member(operation, "dt", clips.timing.dt, {B, T});
   check_member(operation, "resets", clips.timing.resets, {B, T});

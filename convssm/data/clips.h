@@ -19,7 +19,7 @@ struct ClipTiming {
 struct Clips {
   at::Tensor video = {};    // [B,T,C,H,W] float32 in [-1,1]
   at::Tensor actions = {};  // [B,T] int64, or [B,T,A] float32: action t led to frame t; negative, or NaN: masked
-  at::Tensor inputs = {};   // [B,T,C,H,W]: goes in instead of the video, which stays what is to be predicted
+  at::Tensor inputs = {};   // like the video, or without one like the codes: goes in instead of what is to be predicted
   at::Tensor codes = {};    // [B,T,h,w] int64, of a tokenizer
   at::Tensor valid = {};    // [B,T,C,H,W] bool: pixels that were measured; the others hold a filler
   at::Tensor revisit = {};  // [B,T] int64: the last earlier frame of the clip that showed the same place; -1: none did

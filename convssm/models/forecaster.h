@@ -82,7 +82,11 @@ class Forecaster {
   // Teacher forced, without gradients: every frame of clips.video goes in, and for each the forecast of the frame after
   // it comes out, [B,T,C,H,W]. `coming` are the actions that lead to the frames that are forecast, [B,T] or [B,T,A].
   // clips.timing says when the frames were taken. By default frame by frame, for models that know no time.
+  // Of clips of codes: the most likely codes, [B,T,h,w].
   virtual at::Tensor forecasts(const Clips& clips, const at::Tensor& coming);
+
+  // Whether a training may put such forecasts in place of true frames (train.self_feed).
+  virtual bool feeds_itself() const { return !draws(); }
 
   // The actions that lead to its frames; if they matter, start(), next() and observe() are to be given them.
   virtual data::ActionFormat actions() const { return {}; }

@@ -7,24 +7,28 @@
 
 namespace convssm::train {
 
+using data::Clips;
+
 at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
                            Stream stream) {
   at::NoGradGuard no_grad;
-  const at::Tensor &video = clips.video, &actions = clips.actions;
-  const int64_t B = video.size(0), T = video.size(1);
-  at::Tensor own = at::zeros({B, T, 1, 1, 1}, at::kBool);
-  auto chosen = own.accessor<bool, 5>();
+  at::Tensor Clips::*const kind = clips.video.defined() ? &Clips::video : &Clips::codes;
+  const at::Tensor &truth = clips.*kind, &actions = clips.actions;
+  const int64_t B = truth.size(0), T = truth.size(1);
+  at::Tensor own = at::zeros({B, T}, at::kBool);
+  auto chosen = own.accessor<bool, 2>();
   for (int64_t b = 0; b < B; ++b) {
-    for (int64_t t = 1; t < T; ++t) chosen[b][t][0][0][0] = stream.uniform() < probability;
+    for (int64_t t = 1; t < T; ++t) chosen[b][t] = stream.uniform() < probability;
   }
-  own = own.to(video.device());
+  own = own.to(truth.device())
+            .view(truth.dim() == 5 ? std::vector<int64_t>{B, T, 1, 1, 1} : std::vector<int64_t>{B, T, 1, 1});
   const at::Tensor coming = actions.defined() ? actions.slice(1, 1) : actions;
-  at::Tensor inputs = video;
+  at::Tensor inputs = truth;
   for (int64_t pass = 0; pass < passes; ++pass) {
-    data::Clips seen = data::frames_of(clips, 0, T - 1);
-    seen.video = inputs.slice(1, 0, T - 1);
+    Clips seen = data::frames_of(clips, 0, T - 1);
+    seen.*kind = inputs.slice(1, 0, T - 1);
     const at::Tensor next = forecaster.forecasts(seen, coming);
-    inputs = at::where(own, at::cat({video.slice(1, 0, 1), next}, 1), video);
+    inputs = at::where(own, at::cat({truth.slice(1, 0, 1), next}, 1), truth);
   }
   return inputs;
 }

@@ -9,7 +9,7 @@
 
 namespace convssm::train {
 
-// What goes in instead of the frames of the video: Clips::inputs. Draws from `stream` alone.
+// What goes in instead of the frames of the video, or of the codes: Clips::inputs. Draws from `stream` alone.
 at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
                            Stream stream);
 

@@ -59,7 +59,7 @@ Trainer::Trainer(models::Model& model, std::shared_ptr<const data::Dataset> data
   check_players(options_, players_);
   if (options_.self_feed > 0 && model_.as_forecaster() == nullptr)
     fail(ErrorKind::usage, "[train] self_feed needs a model that makes forecasts: {}", model_.description());
-  if (options_.self_feed > 0 && model_.as_forecaster()->draws())
+  if (options_.self_feed > 0 && !model_.as_forecaster()->feeds_itself())
     fail(ErrorKind::usage, "[train] self_feed must be 0 for a model that draws its forecasts: {}",
          model_.description());
   for (const models::Player& player : players_) optimizers_.emplace_back(player, options_of(player, options_));

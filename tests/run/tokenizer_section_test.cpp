@@ -186,9 +186,12 @@ TEST_F(CodeRuns, ClipsThatEndBeforeTheContextIsOverAreRefused) {
 }
 
 TEST_F(CodeRuns, ForecastsThatAreDrawnAreNotFedBack) {
-  nlohmann::json json = code_config("codes", tokenizer());
+  nlohmann::json json = code_config("teco", tokenizer());
   json["train"]["self_feed"] = 0.5;
-  expect_error([&] { train_codes(json, path("fed")); }, {"self_feed must be 0", "draws", "code predictor"});
+  expect_error([&] { train_codes(json, path("fed")); }, {"self_feed must be 0", "draws"});
+  json = code_config("codes", tokenizer());  // most likely codes are, but not frames
+  json["train"]["self_feed"] = 0.5;
+  expect_error([&] { train_codes(json, path("fed")); }, {"encoded", "got frames"});
 }
 
 TEST_F(CodeRuns, EncodedClipsTrainTheModelOfTheirTokenizerAndNoOther) {

@@ -9,6 +9,7 @@
 #include "convssm/generate/rollout.h"
 #include "convssm/models/registry.h"
 #include "convssm/train/gradients.h"
+#include "tests/models/tiny_vqgan.h"
 #include "tests/support.h"
 
 namespace convssm::train {
@@ -55,6 +56,41 @@ TEST(SelfFeed, OnePassPutsInForecastsFromTrueFrames) {
   }
   EXPECT_GT(replaced, 2);
   EXPECT_LT(replaced, 14);
+}
+
+// Of clips of codes go in the most likely ones: with enough passes those of a rollout that takes them.
+TEST(SelfFeed, OfCodesWithEveryFrameReplacedEnoughPassesAreARollout) {
+  nlohmann::json tokenizer = testing::tiny_vqgan({{"discriminator", {{"weight", 0}}}});
+  tokenizer["frames"] = {{"channels", 1}, {"height", 8}, {"width", 8}, {"low", 0}, {"high", 255}};
+  const nlohmann::json core = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}};
+  const auto model = models::make_model({{"name", "codes"},
+                                         {"tokenizer", tokenizer},
+                                         {"encoder", {{"depths", {8}}}},
+                                         {"decoder", {{"depths", {8}}}},
+                                         {"core", core},
+                                         {"actions", 3},
+                                         {"top_k", 1}},
+                                        {1, 8, 8});
+  model->to(at::kDouble);
+  const at::Tensor codes = at::arange(2 * 9 * 16, at::kLong).view({2, 9, 4, 4}).square().remainder(11);
+  data::Clips clips;
+  clips.codes = codes, clips.actions = kActions;
+  models::Forecaster& forecaster = *model->as_forecaster();
+  const at::Tensor inputs = self_fed_inputs(forecaster, clips, 1, 8, Stream(1));
+  ASSERT_EQ(inputs.sizes(), codes.sizes());
+  EXPECT_TRUE(at::equal(inputs.slice(1, 0, 1), codes.slice(1, 0, 1)));
+  models::State state = forecaster.start(data::frames_of(clips, 0, 1), {});
+  for (int64_t t = 1; t < 9; ++t) {
+    state = forecaster.next(state, kActions.select(1, t)).state;
+    EXPECT_TRUE(at::equal(inputs.select(1, t), state.get("codes"))) << t;
+  }
+  EXPECT_FALSE(at::equal(inputs, codes));
+  const auto loss = [&] { return model->loss(clips, {}).loss.item<double>(); };
+  const double plain = loss();
+  clips.inputs = codes;
+  EXPECT_EQ(loss(), plain);
+  clips.inputs = inputs;
+  EXPECT_NE(loss(), plain);
 }
 
 TEST(SelfFeed, DrawsFromItsStreamAlone) {

@@ -38,8 +38,9 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
                clips.frames());
   const at::Tensor codes = time_first(codes_.codes_of("loss", clips));  // [T*B,h,w]
+  const at::Tensor seen = clips.inputs.defined() ? time_first(clips.inputs) : codes;
   const at::Tensor blind = blind_rows(clips.actions, B).to(codes.device());
-  const at::Tensor features = hide_frames(features_of(codes.slice(0, 0, L * B)), B, masking, blind);
+  const at::Tensor features = hide_frames(features_of(seen.slice(0, 0, L * B)), B, masking, blind);
   auto out = dynamics_.run(features, B, slice_actions(clips.actions, 1, L + 1), core_state(start),
                            slice_timing(clips.timing, 0, L));
 
@@ -54,6 +55,20 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   }
   const at::Tensor per_code = each.detach().mean() / static_cast<double>(codes.size(1) * codes.size(2));
   return {total, {{"cross_entropy", total.detach()}, {"nats_per_code", per_code}}, make_state(out.state)};
+}
+
+at::Tensor CodePredictor::forecasts(const Clips& clips, const at::Tensor& coming) {
+  at::NoGradGuard no_grad;
+  ops::require("forecasts", clips.codes.defined() && !clips.video.defined(),
+               "a model of codes forecasts codes (train.self_feed): it needs clips that are encoded, see convssm data "
+               "encode, got frames");
+  const int64_t B = clips.batch();
+  const at::Tensor codes = time_first(codes_.codes_of("forecasts", clips));
+  const at::Tensor blind = blind_rows(coming, B).to(codes.device());
+  const at::Tensor features = hide_frames(features_of(codes), B, options_.masking, blind);
+  const at::Tensor y = dynamics_.run(features, B, coming, {}, clips.timing).y;
+  const at::Tensor likely = decoder_(y.flatten(0, 1)).argmax(1);
+  return likely.unflatten(0, {-1, B}).transpose(0, 1);
 }
 
 State CodePredictor::after(const State& core, const at::Tensor& codes, bool forecast, const Place& place,
