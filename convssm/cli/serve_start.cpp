@@ -10,6 +10,7 @@
 #include "convssm/cli/data.h"
 #include "convssm/cli/generate_start.h"
 #include "convssm/data/world_clips.h"
+#include "convssm/data/write_clips.h"
 
 namespace convssm::cli {
 namespace {
@@ -30,17 +31,11 @@ bool is_world(const nlohmann::json& options) {
   return std::ranges::any_of(worlds::all_worlds(), [&](const auto& info) { return info.name == options["name"]; });
 }
 
-// The world whose clips `data encode` or `data make` put into a folder: they leave a recipe there.
-std::optional<MadeClips> world_of_folder(const nlohmann::json& section) {
+// The world whose clips `data encode` or `data make` put into a folder, with its seed; nothing if it is none.
+nlohmann::json world_of_folder(const nlohmann::json& section) {
   const nlohmann::json path = section.is_object() ? section.value("path", nlohmann::json()) : nlohmann::json();
-  if (!path.is_string()) return std::nullopt;
-  for (const fs::path& folder : {fs::path(path.get<std::string>()), fs::path(path.get<std::string>()) / "train"}) {
-    const auto recipe = try_read_json((folder / ".recipe.json").string());
-    if (!recipe || !recipe->is_object() || !is_world(recipe->value("data", nlohmann::json()))) continue;
-    const nlohmann::json seed = recipe->value("seed", nlohmann::json(1));
-    return MadeClips{(*recipe)["data"], seed.is_number_unsigned() ? seed.get<uint64_t>() : 1};
-  }
-  return std::nullopt;
+  const auto made = path.is_string() ? data::made_from(path.get<std::string>()) : std::nullopt;
+  return made && is_world(*made) ? *made : nlohmann::json::object();
 }
 
 // data.look=plain -> look=plain
@@ -65,9 +60,7 @@ std::optional<MadeClips> find_world(const ServeCommand& c, const run::LoadedMode
   const auto settings = world_settings(c.overrides);
   const std::string named = named_world(c, settings);
   const nlohmann::json trained = trained_value(loaded, "/data");
-  const auto encoded = world_of_folder(trained);
-  nlohmann::json options = is_world(trained) ? trained : encoded ? encoded->options : nlohmann::json::object();
-  if (encoded) options["seed"] = encoded->seed;
+  nlohmann::json options = is_world(trained) ? trained : world_of_folder(trained);
   if (!named.empty() && options.value("name", named) != named) options = nlohmann::json::object();
   if (named.empty() && !is_world(options)) {
     if (settings.empty()) return std::nullopt;

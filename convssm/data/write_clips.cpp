@@ -9,10 +9,12 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/read_file.h"
 #include "convssm/io/npy.h"
@@ -25,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t clips_per_folder = 1000;
+constexpr const char* kRecipe = ".recipe.json";
 
 bool is_file(const std::string& out) { return out.ends_with(".npy") || out.ends_with(".npz"); }
 
@@ -90,7 +93,7 @@ void create_folder(const fs::path& folder) {
 
 // Clips of a folder are all of one recipe.
 void keep_recipe(const WriteOptions& o, const fs::path& folder) {
-  const std::string path = (folder / ".recipe.json").string();
+  const std::string path = (folder / kRecipe).string();
   if (o.resume && fs::exists(folder) && !fs::is_empty(folder)) {
     const auto found = try_read_file(path);
     if (!found || *found != o.recipe) {
@@ -105,6 +108,22 @@ void keep_recipe(const WriteOptions& o, const fs::path& folder) {
   create_folder(folder);
   replace_file(path, o.recipe);
 }
+
+}  // namespace
+
+std::optional<nlohmann::json> made_from(const std::string& folder) {
+  for (const fs::path& place : {fs::path(folder), fs::path(folder) / "train"}) {
+    const auto recipe = try_read_json((place / kRecipe).string());
+    if (!recipe || !recipe->is_object()) continue;
+    nlohmann::json section = recipe->value("data", nlohmann::json());
+    if (!section.is_object() || !section.contains("name")) continue;
+    if (recipe->contains("seed")) section["seed"] = (*recipe)["seed"];
+    return section;
+  }
+  return std::nullopt;
+}
+
+namespace {
 
 // Frames, actions, revisits and what else the dataset has, of one clip or of several.
 std::vector<io::NamedArray> arrays_of(const Dataset& dataset, const io::Array& video, const Clips& clips, bool one) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "convssm/data/dataset.h"
@@ -34,6 +36,10 @@ uint64_t write_clips(const Dataset& dataset, const WriteOptions& options,
 uint64_t write_clip_files(const WriteOptions& options,
                           const std::function<void(uint64_t index, const std::string& path)>& write,
                           const std::function<void(uint64_t)>& progress);
+
+// The section `data`, seed included, of what the clips of a folder were made or encoded from, by the recipe beside them;
+// nothing if there is none.
+std::optional<nlohmann::json> made_from(const std::string& folder);
 
 // Where clip `index` goes, relative to OUT.
 std::string clip_name(Split split, uint64_t index);

@@ -27,6 +27,7 @@ struct Card {
   json config = json::object(), about = json::object();
   std::string context;  // the name of its file, "" if there is none
   bool has_actions = false;
+  bool tokenizer = false;  // it makes no forecasts
 
   json at(const json& object, const char* pointer) const {
     const json::json_pointer where(pointer);
@@ -45,6 +46,7 @@ Card read_card(const std::string& path) {
     if (fs::exists(path + "/" + name)) card.context = name;
   }
   card.has_actions = fs::exists(path + "/actions.npy");
+  card.tokenizer = card.about.value("tokenizer", json(false)) == json(true);
   return card;
 }
 
@@ -121,7 +123,7 @@ std::string score_rows(const Card& card, const json& setting) {
     if (value.is_object()) metrics.push_back(key);
   }
   metrics = in_usual_order(metrics);
-  Cells heads = {"forecast", "frames ahead"};
+  Cells heads = {card.tokenizer ? "what comes back" : "forecast", card.tokenizer ? "frames" : "frames ahead"};
   for (const std::string& metric : metrics) {
     heads.push_back(metric + better_arrow(metric_style(metric).better));
   }
@@ -153,7 +155,7 @@ std::string scores(const Card& card) {
   const std::string what = samples == clips ? whole(samples) + " test clips"
                                             : fmt::format("{} windows of {} test clip{}", whole(samples), whole(clips),
                                                           clips == 1 ? "" : "s");
-  if (!card.folder.metrics.contains("settings"))
+  if (!card.folder.metrics.contains("settings") && !card.tokenizer)
     seen = fmt::format(", {} frames of context", whole(protocol.value("context", json())));
   return fmt::format(
       "\n## Scores\n\n{}{}; mean, and ± spread between chunks of {}, by `convssm evaluate` (`metrics.json`).\n\n{}",
@@ -183,10 +185,12 @@ std::string usage(const Card& card) {
                              : steered        ? "--actions plan.npy"
                                               : "--frames 600";
   std::string out = "\n## Use\n\n";
-  const bool makes = digits && card.context.empty();
+  const bool makes = digits && card.context.empty() && !card.tokenizer;
   const json first = card.at(card.config, "/evaluate/settings/0/context");
   if (makes) out += make_command(data, first.is_null() ? card.at(card.config, "/evaluate/context") : first);
-  out += fmt::format("    convssm generate {} --context {} {} --out future.gif\n", card.name, context, frames);
+  out += card.tokenizer
+             ? fmt::format("    convssm train CONFIG.yaml model.tokenizer={}\n", card.name)
+             : fmt::format("    convssm generate {} --context {} {} --out future.gif\n", card.name, context, frames);
   std::string places;
   for (const char* key : {"images", "test_images", "path"}) {
     if (data.is_object() && data.contains(key)) places += fmt::format(" data.{}={}", key, plain(data[key]));
@@ -205,11 +209,11 @@ std::string usage(const Card& card) {
 std::string model_card(const std::string& folder, const std::string& licence) {
   const Card card = read_card(folder);
   const std::string about = text_at(card.folder.status, "model");
-  return fmt::format(
-             "# {}\n\nA {}, trained by convssm {}. It sees the first frames of a clip and generates the rest in a "
-             "rollout.\n\n",
-             fs::path(card.name).filename().string(), about.empty() ? "model" : about,
-             plain(card.about.value("version", json("?")))) +
+  return fmt::format("# {}\n\nA {}, trained by convssm {}. {}\n\n", fs::path(card.name).filename().string(),
+                     about.empty() ? "model" : about, plain(card.about.value("version", json("?"))),
+                     card.tokenizer
+                         ? "A tokenizer: it turns frames into a small grid and back, for models of such grids."
+                         : "It sees the first frames of a clip and generates the rest in a rollout.") +
          facts(card) + scores(card) + usage(card) +
          fmt::format("\nLicence of the weights: {}.\n", licence.empty() ? "not stated" : licence);
 }

@@ -15,6 +15,7 @@
 #include "convssm/base/read_file.h"
 #include "convssm/base/staged_folder.h"
 #include "convssm/base/version.h"
+#include "convssm/data/write_clips.h"
 #include "convssm/io/checksum.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npz.h"
@@ -68,6 +69,13 @@ struct ExportedContext {
   std::string key;     // their name
 };
 
+// What the clips of the section were made or encoded from, which can be had again where a folder is gone; else the section.
+json origin(const json& section) {
+  const json path = section.is_object() ? section.value("path", json()) : json();
+  const auto made = path.is_string() ? data::made_from(path.get<std::string>()) : std::nullopt;
+  return made.value_or(section);
+}
+
 class Exporter {
  public:
   explicit Exporter(const ExportOptions& o) : o_(o), loaded_(load_model(o.run, {.step = o.step})), folder_(o.out) {}
@@ -76,9 +84,9 @@ class Exporter {
     copy("log.jsonl");
     copy("status.json");
     copy_metrics();
-    write_context();
+    if (loaded_.model->as_forecaster() != nullptr) write_context();
     ModelRecipe recipe = loaded_.recipe;
-    if (recipe.config.contains("data")) recipe.config["data"] = without_places(recipe.config["data"]);
+    if (recipe.config.contains("data")) recipe.config["data"] = without_places(origin(recipe.config["data"]));
     write("config.yaml", io::to_yaml(recipe.config));
     save_model(path("model.safetensors"), *loaded_.model, recipe);
     done("model.safetensors");
@@ -191,6 +199,7 @@ class Exporter {
             {"version", kVersion},
             {"step", loaded_.recipe.step},
             {"frames", loaded_.recipe.frames.to_json()},
+            {"tokenizer", loaded_.model->as_forecaster() == nullptr},
             {"weights", {{"bytes", fs::file_size(weights)}, {"checksum", io::file_checksum(weights)}}},
             {"exported_from", {{"checksum", loaded_.checksum}}}};
   }

@@ -46,6 +46,32 @@ TEST(TokenizerProgram, TrainsAndIsScored) {
   const Outcome looked = run("data inspect " + scratch.path("codes"));
   EXPECT_EQ(looked.code, 0) << looked.err;
   expect_contains(looked.out, "16 different ones");
+  const Outcome exported = run("export " + run_folder + " --out " + scratch.path("small"));
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  const std::string card = read_all(scratch.path("small/README.md"));
+  expect_contains(card, "A tokenizer: it turns frames into a small grid and back");
+  expect_contains(card, "model.tokenizer=small");
+  EXPECT_EQ(card.find("generate"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("small/context.npy")));
+
+  // A model of its codes goes without the folder of them: what they were encoded from can be made again.
+  write_text(scratch.path("codes.yaml"),
+             "model: {name: codes, tokenizer: " + scratch.path("small") +
+                 ", encoder: {depths: [8]}, decoder: {depths: [8]}, core: {name: convs5, features: 8, state_size: 8}}\n"
+                 "data: {name: folder, path: " +
+                 scratch.path("codes") +
+                 "}\ntrain: {steps: 2, batch: 1, frames: 4, warmup: 1, sample_interval: 0}\n"
+                 "evaluate: {context: 2, horizons: [2]}\n");
+  const Outcome fitted = run("train " + scratch.path("codes.yaml") + " --run " + scratch.path("model"));
+  ASSERT_EQ(fitted.code, 0) << fitted.err;
+  ASSERT_EQ(run("export " + scratch.path("model") + " --out " + scratch.path("whole")).code, 0);
+  expect_contains(read_all(scratch.path("whole/config.yaml")), "name: moving-mnist");
+  std::filesystem::remove_all(scratch.path("codes/test"));
+  const Outcome again = run("evaluate " + scratch.path("whole") +
+                            " evaluate.samples=2 evaluate.metrics=[psnr_f01] --out " + scratch.path("scores"));
+  EXPECT_EQ(again.code, 0) << again.err;
+  ASSERT_EQ(run(encode + " --clips 3 --test-clips 2 --resume").code, 0);
+
   const Outcome twice = run(encode + " --clips 3 --test-clips 2");
   EXPECT_EQ(twice.code, 4) << twice.err;
   expect_contains(twice.err, "--resume");
