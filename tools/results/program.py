@@ -67,11 +67,16 @@ def machine():
 
 
 def commit():
+    """With -dirty if something is changed. Records that were made before this one do not count."""
+    def git(*words):
+        return subprocess.run(["git", *words], capture_output=True, text=True).stdout.strip()
+
     try:
-        text = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True).stdout
+        name = git("rev-parse", "--short=10", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)results")
     except FileNotFoundError:  # no git
-        text = ""
-    return text.strip() or "unknown"
+        return "unknown"
+    return (name or "unknown") + ("-dirty" if changed else "")
 
 
 def write_whole(path, text):
