@@ -52,10 +52,10 @@ void check_member(const char* operation, const char* name, const at::Tensor& mem
   if (member.defined()) ops::require_shape(operation, name, member, sizes);
 }
 
-void check_like(const char* operation, const char* name, const at::Tensor& member, const at::Tensor& video) {
+void check_like(const char* operation, const char* name, const at::Tensor& member, const at::Tensor& frames) {
   if (!member.defined()) return;
-  ops::require(operation, video.defined(), "there are {} without a video", name);
-  check_member(operation, name, member, video.sizes());
+  ops::require(operation, frames.defined(), "there are {} without a video", name);
+  check_member(operation, name, member, frames.sizes());
 }
 
 void check_actions(const char* operation, const at::Tensor& actions, int64_t B, int64_t T) {

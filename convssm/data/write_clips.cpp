@@ -109,22 +109,6 @@ void keep_recipe(const WriteOptions& o, const fs::path& folder) {
   replace_file(path, o.recipe);
 }
 
-}  // namespace
-
-std::optional<nlohmann::json> made_from(const std::string& folder) {
-  for (const fs::path& place : {fs::path(folder), fs::path(folder) / "train"}) {
-    const auto recipe = try_read_json((place / kRecipe).string());
-    if (!recipe || !recipe->is_object()) continue;
-    nlohmann::json section = recipe->value("data", nlohmann::json());
-    if (!section.is_object() || !section.contains("name")) continue;
-    if (recipe->contains("seed")) section["seed"] = (*recipe)["seed"];
-    return section;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
 // Frames, actions, revisits and what else the dataset has, of one clip or of several.
 std::vector<io::NamedArray> arrays_of(const Dataset& dataset, const io::Array& video, const Clips& clips, bool one) {
   std::vector<io::NamedArray> arrays{{key(dataset), video}};
@@ -219,6 +203,18 @@ uint64_t write_clip_files(const WriteOptions& o, const std::function<void(uint64
   for (std::thread& other : others) other.join();
   if (failed) std::rethrow_exception(failed);
   return done;
+}
+
+std::optional<nlohmann::json> made_from(const std::string& folder) {
+  for (const fs::path& place : {fs::path(folder), fs::path(folder) / "train"}) {
+    const auto recipe = try_read_json((place / kRecipe).string());
+    if (!recipe || !recipe->is_object()) continue;
+    nlohmann::json section = recipe->value("data", nlohmann::json());
+    if (!section.is_object() || !section.contains("name")) continue;
+    if (recipe->contains("seed")) section["seed"] = (*recipe)["seed"];
+    return section;
+  }
+  return std::nullopt;
 }
 
 std::string clip_name(Split split, uint64_t index) {

@@ -160,7 +160,8 @@ TEST(Clips, WhatDoesNotFitIsRefused) {
   refuse([](Clips& c) { c.actions = at::zeros({2, 3, 1}, at::kLong); }, {"int64 [2,3,1]"});
   refuse([](Clips& c) { c.inputs = at::zeros({2, 3, 1, 3, 4}); }, {"inputs"});
   refuse([](Clips& c) { c.valid = at::ones({2, 3}, at::kBool); }, {"valid"});
-  refuse([](Clips& c) { c.video = at::Tensor(); }, {"inputs", "without a video"});
+  refuse([](Clips& c) { c.video = at::Tensor(); }, {"inputs must be [2,3,2,2]"});  // like the codes
+  refuse([](Clips& c) { c.video = at::Tensor(), c.inputs = at::Tensor(); }, {"valid", "without a video"});
   refuse([](Clips& c) { c.revisit = c.revisit.slice(1, 1); }, {"revisit"});
   refuse([](Clips& c) { c.revisit = c.revisit.to(at::kInt); }, {"revisit must be int64"});
   refuse([](Clips& c) { c.revisit[1][2] = 2; }, {"revisit", "an earlier frame"});
