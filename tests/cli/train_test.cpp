@@ -38,7 +38,7 @@ TEST(TrainProcess, AnInterruptFinishesTheStepAndSaves) {
     kill(child, signal);
     EXPECT_EQ(wait_for(child), 128 + signal);
     const std::string log = read_all(scratch.path("log"));
-    expect_contains(log, "finishing the current step");
+    expect_contains(log, "finishing what is under way, then stopping");
     expect_contains(log, "and saved; go on with: convssm train --run");
     EXPECT_EQ(nlohmann::json::parse(read_all(run_folder + "/status.json"))["state"], "stopped");
     const Outcome rest = run("train --run " + run_folder + " --resume train.steps=8 train.warmup=2");

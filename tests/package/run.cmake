@@ -65,8 +65,12 @@ file(GLOB models LIST_DIRECTORIES true ${SOURCE_DIR}/../../pretrained/*)
 foreach(model ${models})
   get_filename_component(name ${model} NAME)
   set(installed ${prefix}/share/convssm/pretrained/${name})
-  run(${prefix}/bin/convssm generate ${installed} --context ${installed}/context.npy --frames 3
-      --out ${scratch}/${name}.npy)
+  if(EXISTS ${installed}/context.npy)
+    run(${prefix}/bin/convssm generate ${installed} --context ${installed}/context.npy --frames 3
+        --out ${scratch}/${name}.npy)
+  else()  # a tokenizer
+    run(${prefix}/bin/convssm data encode ${installed} --clips 1 --frames 3 --out ${scratch}/${name})
+  endif()
 endforeach()
 execute_process(COMMAND ${prefix}/bin/convssm demo --help OUTPUT_VARIABLE help)
 if(NOT help MATCHES "share/convssm/pretrained/moving-digits-convs5")
