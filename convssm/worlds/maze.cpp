@@ -118,8 +118,8 @@ MazeMoves parse_moves(const std::string& text) {
 
 MazeLook parse_look(const std::string& text) {
   if (text == "patterns") return MazeLook::patterns;
-  if (text == "plain") return MazeLook::plain;
-  fail(ErrorKind::usage, "[maze] look must be patterns or plain, got '{}'", text);
+  if (text == "rooms") return MazeLook::rooms;
+  fail(ErrorKind::usage, "[maze] look must be patterns or rooms, got '{}'", text);
 }
 
 }  // namespace

@@ -18,9 +18,10 @@
 
 namespace convssm::worlds {
 
-// patterns: bricks, tiles, planks, ... in any colour, darker with the distance. plain: surfaces of one tone each, of a few colours that
-// all mazes share, as the levels of a game share their textures, at any distance: what a tokenizer and a model can learn in minutes.
-enum class MazeLook { patterns, plain };
+// patterns: bricks, tiles, planks, ... in any colour, darker with the distance. rooms: the walls of a cell have one of four tones, floors
+// and ceilings are the same everywhere, so that what is to be remembered of a maze is where its walls are and which tone a cell has:
+// what a tokenizer and a model can learn in minutes.
+enum class MazeLook { patterns, rooms };
 
 struct MazeOptions : WorldOptions {
   int64_t size = 7;    // cells a side
@@ -66,6 +67,7 @@ class Maze : public World {
  private:
   Pose small_step(const Pose& from, MazeAction action) const;
   void paint();
+  void paint_rooms();
   void choose_start();
 
   MazeOptions options_;

@@ -8,26 +8,27 @@ namespace convssm::worlds {
 namespace {
 
 constexpr size_t kStyles = 5, kPictures = 20;
+constexpr uint64_t kRooms = 4;  // tones
 
 }  // namespace
 
-double Maze::shade(double depth) const { return options_.look == MazeLook::plain ? 1 : 1 / (1 + 0.03 * depth * depth); }
+double Maze::shade(double depth) const {
+  return options_.look == MazeLook::patterns ? 1 / (1 + 0.03 * depth * depth) : 1;
+}
 
 // Some places are chosen, each with its own wall, floor and ceiling; a cell looks like the nearest of them.
 void Maze::paint() {
+  if (options_.look == MazeLook::rooms) return paint_rooms();
   const Stream random = random_.split("paint");
-  const bool plain = options_.look == MazeLook::plain;
-  const auto pattern = plain ? plain_tone : random_pattern;
-  const auto hang = plain ? hang_panel : hang_picture;
   std::vector<std::vector<Color>> patterns;
   const auto add = [&](const std::vector<Color>& texels) { textures_.emplace_back(texels); };
-  for (size_t i = 0; i < kStyles; ++i) patterns.push_back(pattern(TextureUse::wall, random.split("wall", i)));
+  for (size_t i = 0; i < kStyles; ++i) patterns.push_back(random_pattern(TextureUse::wall, random.split("wall", i)));
   for (const auto& texels : patterns) add(texels);
-  for (size_t i = 0; i < kStyles; ++i) add(pattern(TextureUse::floor, random.split("floor", i)));
-  for (size_t i = 0; i < kStyles; ++i) add(pattern(TextureUse::ceiling, random.split("ceiling", i)));
+  for (size_t i = 0; i < kStyles; ++i) add(random_pattern(TextureUse::floor, random.split("floor", i)));
+  for (size_t i = 0; i < kStyles; ++i) add(random_pattern(TextureUse::ceiling, random.split("ceiling", i)));
   for (size_t i = 0; i < kPictures; ++i) {
     std::vector<Color> hung = patterns[i % kStyles];
-    hang(hung, random.split("picture", i));
+    hang_picture(hung, random.split("picture", i));
     add(hung);
   }
   Stream places = random.split("places");
@@ -49,6 +50,20 @@ void Maze::paint() {
       const auto hung = static_cast<uint8_t>(3 * kStyles + kStyles * picture + style);
       walls_.push_back(dice < 0.3 ? hung : dice < 0.4 ? other : style);
     }
+  }
+}
+
+// Every cell draws its tone by itself.
+void Maze::paint_rooms() {
+  for (uint64_t i = 0; i < kRooms; ++i) {
+    textures_.emplace_back(one_tone(from_hsv(static_cast<double>(i) / kRooms, 0.7, 0.8)));
+  }
+  for (const double lightness : {0.3, 0.9}) textures_.emplace_back(one_tone(from_hsv(0, 0, lightness)));
+  Stream random = random_.split("rooms");
+  for (int64_t cell = 0; cell < layout_.cells(); ++cell) {
+    walls_.insert(walls_.end(), 4, static_cast<uint8_t>(random.below(kRooms)));
+    floors_.push_back(kRooms);
+    ceilings_.push_back(kRooms + 1);
   }
 }
 

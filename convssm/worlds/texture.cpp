@@ -13,8 +13,6 @@ constexpr int kSide = Texture::size;
 // and in the mazes of DMLab. At 64 pixels harder patterns are noise more than texture.
 constexpr double kContrast = 0.4;
 
-constexpr int kHues = 8;  // of plain walls and panels
-
 struct Paint {
   double second = 0;  // share of the second colour
   double light = 1;
@@ -180,21 +178,7 @@ std::vector<Color> random_pattern(TextureUse use, Stream random) {
   return texels;
 }
 
-std::vector<Color> plain_tone(TextureUse use, Stream random) {
-  const double wall = static_cast<double>(random.below(kHues)) / kHues,
-               ground = static_cast<double>(random.below(4)) / 4;
-  const Color tone = use == TextureUse::wall    ? from_hsv(wall, 0.75, 0.65)
-                     : use == TextureUse::floor ? from_hsv(ground, 0.25, 0.45)
-                                                : from_hsv(ground, 0.15, 0.9);
-  return std::vector<Color>(kSide * kSide, tone);
-}
-
-void hang_panel(std::vector<Color>& texels, Stream random) {
-  const Color tone = from_hsv(static_cast<double>(random.below(kHues)) / kHues, 0.85, 1);
-  for (int y = kSide / 4; y < 3 * kSide / 4; ++y) {
-    for (int x = kSide / 4; x < 3 * kSide / 4; ++x) texels[static_cast<size_t>(y * kSide + x)] = tone;
-  }
-}
+std::vector<Color> one_tone(Color color) { return std::vector<Color>(kSide * kSide, color); }
 
 void hang_picture(std::vector<Color>& texels, Stream random) {
   constexpr int kLeft = 14, kSquare = 7, kFrame = 3, kSquares = 5, kEnd = kLeft + kSquare * kSquares;

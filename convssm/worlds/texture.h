@@ -52,11 +52,7 @@ std::vector<Color> random_pattern(TextureUse use, Stream random);
 // A framed picture on it: a random symmetric pattern of 5 x 5 squares in two colours.
 void hang_picture(std::vector<Color>& texels, Stream random);
 
-// One tone of a fixed set: eight hues for walls, paler and fewer ones for floors and ceilings.
-std::vector<Color> plain_tone(TextureUse use, Stream random);
-
-// A square panel on it, of the hues of walls and brighter.
-void hang_panel(std::vector<Color>& texels, Stream random);
+std::vector<Color> one_tone(Color color);
 
 Color from_hsv(double hue, double saturation, double value);
 

@@ -196,16 +196,27 @@ TEST(Worlds, MovesOfTheMazeAreSmallStepsTogether) {
 }
 
 // The same few colours in every maze, near and far.
-TEST(Worlds, PlainMazesShareTheirColours) {
+TEST(Worlds, MazesOfRoomsShareTheirColours) {
   std::set<std::array<uint8_t, 3>> colours;
-  const auto mazes = make_worlds({{"name", "maze"}, {"look", "plain"}, {"samples", 1}}, 1);
+  const auto mazes = make_worlds({{"name", "maze"}, {"look", "rooms"}, {"samples", 1}}, 1);
   for (uint64_t index = 0; index < 20; ++index) {
     const Recorded walk = record(mazes->at("train", index), 0, 40);
     for (size_t i = 0; i < walk.video.size(); i += 3)
       colours.insert({walk.video[i], walk.video[i + 1], walk.video[i + 2]});
   }
-  EXPECT_GT(colours.size(), 20u);
-  EXPECT_LE(colours.size(), 2u * 8 * 2 + 4 + 4);  // walls and panels in two lights; floors and ceilings
+  EXPECT_EQ(colours.size(), 4u * 2 + 1 + 1);  // walls in two lights; floor and ceiling
+}
+
+// All walls of a cell are alike, and cells of one maze differ.
+TEST(Worlds, RoomsHaveAToneEach) {
+  const MazeOptions options = MazeOptions::from_json({{"name", "maze"}, {"look", "rooms"}});
+  const Maze maze(options, 1, "train", 0);
+  std::set<const Texture*> tones;
+  for (int64_t cell = 0; cell < maze.layout().cells(); ++cell) {
+    for (int d = 1; d < 4; ++d) EXPECT_EQ(&maze.wall(cell, d), &maze.wall(cell, 0)) << cell;
+    tones.insert(&maze.wall(cell, 0));
+  }
+  EXPECT_EQ(tones.size(), 4u);
 }
 
 TEST(Worlds, RetrievalWalksTheSameWayBack) {
@@ -322,7 +333,7 @@ TEST(Worlds, WrongOptionsAreExplained) {
   wrong({{"name", "maze"}, {"size", 2}}, {"size must be 3 to 64", "2"});
   wrong({{"name", "maze"}, {"loops", 1.5}}, {"loops must be 0 to 1"});
   wrong({{"name", "maze"}, {"moves", "miles"}}, {"moves must be eighths, quarters or cells", "miles"});
-  wrong({{"name", "maze"}, {"look", "fancy"}}, {"look must be patterns or plain", "fancy"});
+  wrong({{"name", "maze"}, {"look", "fancy"}}, {"look must be patterns or rooms", "fancy"});
   wrong({{"name", "maze"}, {"fov", 180}}, {"fov must be 20 to 140"});
   wrong({{"name", "maze"}, {"protocol", "retreival"}}, {"did you mean 'retrieval'?"});
   wrong({{"name", "maze"}, {"protocol", "loop"}, {"second", 20}}, {"64 frames or more", "20"});

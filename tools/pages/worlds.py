@@ -15,10 +15,13 @@ def read(path):
 
 
 def horizon(record, file, setting):
-    """Of a setting of one scoring: its rows, and apart those of frames of places that were seen before or never."""
+    """Of a setting of one scoring: its rows, and apart those of frames of places that were seen before or never. A scoring may have
+    some of the settings alone; one without settings is of its own clips."""
     scored = read(Path(record["folder"]) / f"{file}.json")
-    settings = scored.get("settings") or ([scored] if scored.get("horizons") else [])
-    return settings[setting]["horizons"][0] if setting < len(settings) else {}
+    if "settings" not in scored:
+        return scored["horizons"][0] if scored.get("horizons") else {}
+    name = record["metrics"]["settings"][setting]["name"]
+    return next((one["horizons"][0] for one in scored["settings"] if one["name"] == name), {})
 
 
 def score_column(file, setting, metric, part=None, title=None, better=True):
