@@ -87,7 +87,7 @@ def score_columns(lines, horizons=None, better=True):
                 forecast or record["metrics"]["protocol"]["model"], {}).get(metric)
             title += (" ↑" if sign > 0 else " ↓") + ("" if horizons else f" {frames}")
             columns.append(Column(title, sign if better else 0, value, f"{{:.{digits}f}}".format, True))
-    return columns
+    return [column for column in columns if any(values_of(line, column) for line in lines)]
 
 
 def two_digits(value):
