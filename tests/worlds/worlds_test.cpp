@@ -209,7 +209,7 @@ TEST(Worlds, MazesOfRoomsShareTheirColours) {
 
 // All walls of a cell are alike, and cells of one maze differ.
 TEST(Worlds, RoomsHaveAToneEach) {
-  const MazeOptions options = MazeOptions::from_json({{"name", "maze"}, {"look", "rooms"}});
+  const MazeOptions options = MazeOptions::from_json({{"look", "rooms"}});
   const Maze maze(options, 1, "train", 0);
   std::set<const Texture*> tones;
   for (int64_t cell = 0; cell < maze.layout().cells(); ++cell) {
