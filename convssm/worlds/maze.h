@@ -19,8 +19,7 @@
 namespace convssm::worlds {
 
 // patterns: bricks, tiles, planks, ... in any colour, darker with the distance. rooms: the walls of a cell have one of four tones, floors
-// and ceilings are the same everywhere, so that what is to be remembered of a maze is where its walls are and which tone a cell has:
-// what a tokenizer and a model can learn in minutes.
+// and ceilings are the same everywhere, so that what is to be remembered of a maze is where its walls are and which tone a cell has.
 enum class MazeLook { patterns, rooms };
 
 struct MazeOptions : WorldOptions {

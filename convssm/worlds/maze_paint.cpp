@@ -8,7 +8,7 @@ namespace convssm::worlds {
 namespace {
 
 constexpr size_t kStyles = 5, kPictures = 20;
-constexpr uint64_t kRooms = 4;  // tones
+constexpr uint64_t kTones = 4;
 
 }  // namespace
 
@@ -55,15 +55,15 @@ void Maze::paint() {
 
 // Every cell draws its tone by itself.
 void Maze::paint_rooms() {
-  for (uint64_t i = 0; i < kRooms; ++i) {
-    textures_.emplace_back(one_tone(from_hsv(static_cast<double>(i) / kRooms, 0.7, 0.8)));
+  for (uint64_t i = 0; i < kTones; ++i) {
+    textures_.emplace_back(one_tone(from_hsv(static_cast<double>(i) / kTones, 0.7, 0.8)));
   }
   for (const double lightness : {0.3, 0.9}) textures_.emplace_back(one_tone(from_hsv(0, 0, lightness)));
   Stream random = random_.split("rooms");
   for (int64_t cell = 0; cell < layout_.cells(); ++cell) {
-    walls_.insert(walls_.end(), 4, static_cast<uint8_t>(random.below(kRooms)));
-    floors_.push_back(kRooms);
-    ceilings_.push_back(kRooms + 1);
+    walls_.insert(walls_.end(), 4, static_cast<uint8_t>(random.below(kTones)));
+    floors_.push_back(kTones);
+    ceilings_.push_back(kTones + 1);
   }
 }
 
