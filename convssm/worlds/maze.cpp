@@ -41,16 +41,18 @@ std::vector<int64_t> close_region(MazeLayout& maze, const MazeSteps& steps, int6
   return region;
 }
 
-// To random cells of the region by the shortest way, after the actions of `first`.
+// To random cells of the region by the shortest way, after the actions of `first`. A share of `strays` actions is any other than none;
+// from where it leads, the way is a new one.
 class Wanderer : public PlannedPolicy {
  public:
   Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first,
-           const MazeSteps& steps, Stream random)
+           const MazeSteps& steps, double strays, Stream random)
       : maze_(maze),
         region_(std::move(region)),
         spot_(spot),
         first_(std::move(first)),
         steps_(steps),
+        strays_(strays),
         random_(random) {}
 
  protected:
@@ -58,17 +60,41 @@ class Wanderer : public PlannedPolicy {
     if (!first_.empty()) return std::exchange(first_, {});
     const int64_t goal = region_[random_.below(region_.size())];
     std::vector<int64_t> plan(goal == spot_.cell ? 1 : random_.below(3), 0);  // looks for a while
+    if (strays_ > 0) {
+      stray_to(goal, plan);
+      return plan;
+    }
     const std::vector<int64_t> walk = follow(maze_, steps_, maze_.path(spot_.cell, goal, random_), spot_);
     plan.insert(plan.end(), walk.begin(), walk.end());
     return plan;
   }
 
  private:
+  void stray_to(int64_t goal, std::vector<int64_t>& plan) {
+    while (spot_.cell != goal) {
+      const std::vector<int64_t> way = maze_.path(spot_.cell, goal, random_);
+      MazeSpot next = spot_;
+      int64_t action = follow(maze_, steps_, std::span(way).first(2), next).front();
+      if (random_.uniform() < strays_) action = 1 + static_cast<int64_t>(random_.below(3));
+      plan.push_back(action);
+      take(static_cast<MazeAction>(action));
+    }
+  }
+
+  void take(MazeAction action) {
+    if (action == MazeAction::left) spot_.direction = (spot_.direction + 3) % 4;
+    if (action == MazeAction::right) spot_.direction = (spot_.direction + 1) % 4;
+    if (action == MazeAction::forward && maze_.open(spot_.cell, spot_.direction)) {
+      spot_.cell = maze_.neighbour(spot_.cell, spot_.direction);
+    }
+  }
+
   const MazeLayout maze_;
   std::vector<int64_t> region_;
   MazeSpot spot_;
   std::vector<int64_t> first_;
   MazeSteps steps_;
+  double strays_;
   Stream random_;
 };
 
@@ -99,7 +125,8 @@ class Mazes : public Worlds {
   std::vector<std::string> summary() const override {
     return {fmt::format("mazes of {} x {} cells, seen at {} x {} pixels over {} degrees", options_.size, options_.size,
                         options_.view.width, options_.view.height, options_.view.fov),
-            options_.protocol == Protocol::walk ? std::string("a walker goes to random cells by the shortest way")
+            options_.protocol == Protocol::walk ? fmt::format("a walker goes to random cells by the shortest way{}",
+                                                              options_.strays > 0 ? ", and strays from it" : "")
                                                 : fmt::format("protocol {}: the second part starts at frame {}",
                                                               name(options_.protocol), options_.second)};
   }
@@ -132,6 +159,7 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   read("loops", o.loops);
   read("moves", [&](const std::string& text) { o.moves = parse_moves(text); });
   read("look", [&](const std::string& text) { o.look = parse_look(text); });
+  read("strays", o.strays);
   read.finish();
   o.check("maze");
   const auto require = [](bool good, const char* text, auto found) {
@@ -139,6 +167,9 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   };
   require(o.size >= 3 && o.size <= 64, "size must be 3 to 64 cells", o.size);
   require(o.loops >= 0 && o.loops <= 1, "loops must be 0 to 1", o.loops);
+  require(o.strays >= 0 && o.strays <= 0.9, "strays must be 0 to 0.9", o.strays);
+  require(o.strays == 0 || (o.moves == MazeMoves::cells && o.protocol != Protocol::retrieval),
+          "strays is of moves: cells, and not of the protocol retrieval; otherwise it must be 0", o.strays);
   const bool planned = o.protocol == Protocol::loop || o.protocol == Protocol::reasoning;
   const int64_t least = o.moves == MazeMoves::eighths ? 64 : o.moves == MazeMoves::quarters ? 33 : 16;
   if (planned && o.second < least) {
@@ -212,6 +243,8 @@ Pose Maze::step(const Pose& from, int64_t action) const {
   const bool straight = static_cast<MazeAction>(action) == MazeAction::forward;
   const int64_t small = straight ? kCell / steps_.cell : kQuarterTurn / steps_.quarter_turn;
   Pose to = from;
+  if (straight && options_.moves == MazeMoves::cells && !layout_.open(cell_at(from), from.heading * 4 / headings))
+    return to;
   for (int64_t i = 0; i < small; ++i) to = small_step(to, static_cast<MazeAction>(action));
   return to;
 }
@@ -239,13 +272,13 @@ Pose Maze::small_step(const Pose& from, MazeAction action) const {
   const auto margin = static_cast<int64_t>(kMargin * static_cast<double>(unit));
   Pose to = from;
   const auto stopped = [&](int64_t place, int low, int high) {
-    const int64_t cell = to.y / unit * layout_.size() + to.x / unit, along = low == 2 ? to.x / unit : to.y / unit;
+    const int64_t cell = cell_at(to), along = low == 2 ? to.x / unit : to.y / unit;
     if (!layout_.open(cell, low)) place = std::max(place, along * unit + margin);
     if (!layout_.open(cell, high)) place = std::min(place, (along + 1) * unit - margin);
     return place;
   };
   const auto has_room = [&] {
-    const int64_t cell = to.y / unit * layout_.size() + to.x / unit, x = to.x % unit, y = to.y % unit;
+    const int64_t cell = cell_at(to), x = to.x % unit, y = to.y % unit;
     return (layout_.open(cell, 0) || x <= unit - margin) && (layout_.open(cell, 1) || y <= unit - margin) &&
            (layout_.open(cell, 2) || x >= margin) && (layout_.open(cell, 3) || y >= margin);
   };
@@ -262,7 +295,7 @@ std::unique_ptr<Policy> Maze::policy() const {
   MazeSpot spot{start_cell_, start_heading_ / (headings / 4)};
   if (options_.protocol == Protocol::loop) return std::make_unique<Rounds>(first_plan_, random);
   if (options_.protocol == Protocol::reasoning) follow(layout_, steps_, tour(layout_, region_), spot);
-  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, steps_, random);
+  auto walk = std::make_unique<Wanderer>(layout_, region_, spot, first_plan_, steps_, options_.strays, random);
   if (options_.protocol != Protocol::retrieval) return walk;
   return out_and_back(std::move(walk), options_.second, static_cast<int64_t>(MazeAction::left), 2 * steps_.quarter_turn,
                       {0, 1, 3, 2, 5, 4});

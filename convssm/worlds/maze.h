@@ -27,6 +27,7 @@ struct MazeOptions : WorldOptions {
   double loops = 0.1;  // share of the inner walls that is taken away, so that there are several ways
   MazeLook look = MazeLook::patterns;
   MazeMoves moves = MazeMoves::eighths;
+  double strays = 0;  // share of actions off the way to the goal, some against a wall; of MazeMoves::cells
 
   static MazeOptions from_json(const nlohmann::json& json);
 };
@@ -64,6 +65,7 @@ class Maze : public World {
   uint32_t ground_id(int64_t cell) const { return static_cast<uint32_t>(4 * layout_.cells() + cell); }
 
  private:
+  int64_t cell_at(const Pose& pose) const { return pose.y / unit * layout_.size() + pose.x / unit; }
   Pose small_step(const Pose& from, MazeAction action) const;
   void paint();
   void paint_rooms();

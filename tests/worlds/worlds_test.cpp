@@ -195,6 +195,30 @@ TEST(Worlds, MovesOfTheMazeAreSmallStepsTogether) {
   EXPECT_EQ(small->actions().size(), 6u);
 }
 
+// A walker that strays pushes against walls and leaves its way, and always stands in the middle of a cell.
+TEST(Worlds, StrayingWalkersPushAgainstWalls) {
+  const auto make = [](double strays) {
+    return make_worlds({{"name", "maze"}, {"image_size", 16}, {"size", 4}, {"moves", "cells"}, {"strays", strays}}, 1)
+        ->at("train", 3);
+  };
+  for (const double strays : {0.0, 0.3}) {
+    const Recorded walk = record_poses(make(strays), 0, 2000);
+    int64_t pushes = 0;
+    std::set<std::pair<int64_t, int64_t>> cells;
+    for (size_t t = 1; t < walk.poses.size(); ++t) {
+      const Pose &from = walk.poses[t - 1], &to = walk.poses[t];
+      EXPECT_EQ(to.x % unit, unit / 2);
+      EXPECT_EQ(to.y % unit, unit / 2);
+      pushes += walk.actions[t] == 1 && from == to ? 1 : 0;
+      cells.emplace(to.x, to.y);
+    }
+    EXPECT_EQ(cells.size(), 16u) << "it still comes everywhere";
+    EXPECT_NEAR(static_cast<double>(pushes) / 2000, strays / 3 / 2, strays / 10) << "about half of all ways are walls";
+  }
+  EXPECT_THROW(make_worlds({{"name", "maze"}, {"strays", 0.3}}, 1), Error) << "moves that are parts of a cell";
+  EXPECT_THROW(make(1.0), Error);
+}
+
 // The same few colours in every maze, near and far.
 TEST(Worlds, MazesOfRoomsShareTheirColours) {
   std::set<std::array<uint8_t, 3>> colours;
