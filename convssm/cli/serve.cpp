@@ -26,7 +26,7 @@ void check(const ServeCommand& c) {
     if (assignment.starts_with("model.") || assignment.starts_with("data.")) continue;
     fail(ErrorKind::usage,
          "'{}': serve takes values of the model and of the world, such as model.temperature=0.8 or "
-         "data.look=plain",
+         "data.size=5",
          assignment);
   }
   if (!c.context.empty() && !c.world.empty()) fail(ErrorKind::usage, "give --context or --world, not both");
@@ -92,8 +92,7 @@ void add_serve(CLI::App& app) {
                     "The weights as they were trained, where training kept a running average (train.ema)");
   command->add_option("--device", c->device, kDeviceHelp)->capture_default_str();
   command->add_option("--step", c->step, "Checkpoint of this step instead of the newest");
-  command->add_option("overrides", c->overrides,
-                      "Options of the world as data.look=plain, of the model as model.top_k=N");
+  command->add_option("overrides", c->overrides, "Options of the world as data.size=5, of the model as model.top_k=N");
   command->footer(
       "Examples:\n  convssm serve runs/maze                                    # then open the address that it prints\n"
       "  convssm serve runs/codes --world maze data.size=5         # trained on codes that do not name their world\n"

@@ -38,7 +38,7 @@ nlohmann::json world_of_folder(const nlohmann::json& section) {
   return made && is_world(*made) ? *made : nlohmann::json::object();
 }
 
-// data.look=plain -> look=plain
+// data.size=5 -> size=5
 std::vector<std::string> world_settings(const std::vector<std::string>& overrides) {
   std::vector<std::string> settings;
   for (const std::string& assignment : overrides) {

@@ -20,7 +20,7 @@ struct ServeCommand {
   std::string memory = "1GiB", device = "cpu";
   int64_t idle = 600;  // seconds
   bool without_average = false;
-  std::vector<std::string> overrides;  // data.look=plain, model.temperature=0.8
+  std::vector<std::string> overrides;  // data.size=5, model.temperature=0.8
 };
 
 // Says what was found. Error(usage) if nothing tells where to begin.
