@@ -35,6 +35,8 @@
 namespace convssm::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr uint64_t kClip = 1;  // of the test split
 constexpr int64_t kScale = 3, kMoments = 20;
 
@@ -56,7 +58,7 @@ void say(const std::string& command) { fmt::print("\n$ convssm {}\n", command), 
 // A demo that was stopped goes on; one of another model or other data cannot.
 void check_same(const std::string& out, const run::Config& config) {
   const std::string saved = out + "/config.yaml";
-  if (!std::filesystem::exists(saved)) return;
+  if (!fs::exists(saved)) return;
   const auto before = run::Config::from_json(io::read_yaml(saved)).to_json();
   for (const std::string& change : run::differences(before, config.to_json())) {
     if (run::may_change(change)) continue;
@@ -146,6 +148,18 @@ bool show_futures(const DemoCommand& command, const data::Dataset& dataset, int6
   return true;
 }
 
+// By paths below the current folder where they are there, so that it can be copied.
+void name_next_command() {
+  const std::string world = find_pretrained("maze-convs5");
+  if (world.empty()) return;
+  const auto near = [](const fs::path& path) {
+    const fs::path below = path.lexically_proximate(fs::current_path());
+    return *below.begin() == ".." ? path.string() : below.string();
+  };
+  fmt::print("\nNext, walk through a maze that a model has learned:\n  {} serve {}\n",
+             near(fs::read_symlink("/proc/self/exe")), near(world));
+}
+
 void run_demo(const DemoCommand& command) {
   const std::string& out = command.out;
   make_folder(out);
@@ -161,6 +175,7 @@ void run_demo(const DemoCommand& command) {
     return;
   fmt::print("  {:<38} truth above, forecast below\n", out + "/samples/evaluate-strip-0.png");
   fmt::print("  {:<38} curves, scores and samples, in a browser\n", out + "/report.html");
+  name_next_command();
 }
 
 }  // namespace
