@@ -19,7 +19,7 @@ BENCHMARKS = ["maze", "vizdoom"]  # of worlds, each with its records in a folder
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def run(program, *words, folder="results"):
+def run(program, folder, *words):
     process = subprocess.run([program, "results", folder, *map(str, words)], capture_output=True, text=True)
     if process.returncode != 0:
         raise SystemExit(f"error: {program} results failed\n{process.stderr}")
@@ -27,24 +27,25 @@ def run(program, *words, folder="results"):
 
 def read_records(program, folder):
     with tempfile.TemporaryDirectory() as scratch:
-        run(program, "--json", f"{scratch}/records.json", folder=folder)
+        run(program, folder, "--json", f"{scratch}/records.json")
         return [with_fvd(record) for record in json.loads(Path(scratch, "records.json").read_text())]
 
 
 def fill_results(program):
     """All blocks are made before anything is written: an error leaves the pages as they were."""
     records = read_records(program, "results")
-    pictures, pages = Pictures(records, Path("docs")), [Path("docs/results.md"), Path("README.md")]
-    texts = [fill(page.read_text(), "results", blocks(records, pictures, page)) for page in pages]
+    drawn, pages = [Pictures(records, Path("docs"))], [Path("docs/results.md"), Path("README.md")]
+    texts = [fill(page.read_text(), "results", blocks(records, drawn[0], page)) for page in pages]
     for name in BENCHMARKS:
         if any(Path("results", name).glob("*/record.json")):
-            found = read_records(program, f"results/{name}")
-            texts = [fill(text, name, worlds.blocks(found, name, page)) for text, page in zip(texts, pages)]
-    for path, make in pictures.made.items():
-        if isinstance(make, Path):
-            shutil.copyfile(make, path)
-        else:
-            run(program, *make, path)
+            drawn.append(Pictures(read_records(program, f"results/{name}"), Path("docs"), Path("results", name)))
+            texts = [fill(text, name, worlds.blocks(drawn[-1].records, name, drawn[-1], page)) for text, page in zip(texts, pages)]
+    for pictures in drawn:
+        for path, make in pictures.made.items():
+            if isinstance(make, Path):
+                shutil.copyfile(make, path)
+            else:
+                run(program, pictures.source, *make, path)
     for page, text in zip(pages, texts):
         page.write_text(text)
 

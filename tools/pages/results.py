@@ -10,7 +10,8 @@ from timing import timing_tables
 
 KINDS = [["psnr_f01", "psnr_u8"], ["ssim_gauss11", "ssim_uniform7"], ["lpips_alex", "lpips_squeeze", "lpips_vgg"], ["fvd_i3d"]]
 STYLES = {"psnr": ("PSNR", 1, 2), "ssim": ("SSIM", 1, 3), "lpips": ("LPIPS", -1, 3), "fvd": ("FVD", -1, 1)}
-STRIP_ROWS = "convs5,convlstm,transformer"
+STRIP_ROWS = {"results": "convs5,convlstm,transformer", "maze": "convs5,transformer,teco_convs5",
+              "vizdoom": "convs5,transformer,teco_convs5,teco_transformer"}
 
 # A row of a table: a model with its seeds, or a forecast without a model, which stands in the scores of the first row.
 Line = namedtuple("Line", "label records forecast")
@@ -239,14 +240,15 @@ def rows_block(records, folder, benchmark=""):
 
 
 class Pictures:
-    """The pictures that the blocks of pages ask for: a file and how it is made, when all blocks are there."""
+    """The pictures that the blocks of pages ask for: a file and how it is made of the records in `source`, when all blocks are there."""
 
-    def __init__(self, records, folder):
-        self.records, self.folder, self.made = records, folder, {}
+    def __init__(self, records, folder, source=Path("results")):
+        self.records, self.folder, self.source, self.made = records, folder, source, {}
 
     def link(self, name, title, page, make):
-        self.made[self.folder / f"results_{name}.png"] = make
-        return f"![{title}]({os.path.relpath(self.folder / f'results_{name}.png', page.parent)})\n"
+        file = self.folder / f"{self.source.name}_{name}.png"
+        self.made[file] = make
+        return f"![{title}]({os.path.relpath(file, page.parent)})\n"
 
     def curves(self, page):
         lines = model_lines(self.records, "table")
@@ -259,7 +261,7 @@ class Pictures:
         strips = [Path(line.records[0]["folder"]) / "samples/evaluate-strip-0.png" for line in model_lines(self.records, "table")]
         if not any(strip.is_file() for strip in strips):
             return ""
-        return self.link("strips", "truth above, forecasts below it", page, ["--only", STRIP_ROWS, "--strips"])
+        return self.link("strips", "truth above, forecasts below it", page, ["--only", STRIP_ROWS[self.source.name], "--strips"])
 
     def timing(self, page):
         for folder in (Path(record["folder"]) for record in self.records):

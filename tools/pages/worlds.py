@@ -73,6 +73,16 @@ def table_block(records):
                   if names else "")
 
 
+def short_block(records):
+    """For README: scores with actions, and FVD as the paper has it, without."""
+    lines = model_lines(records, "table")
+    if not lines:
+        return ""
+    everyone = lines + trivial_lines(lines)
+    columns = [score_column("metrics", 0, metric) for metric in QUALITY] + [score_column("fvd", 1, "fvd_i3d", title="FVD, without actions")]
+    return table(everyone, [column for column in columns if has(everyone, column)], rivals=forecasts(everyone))
+
+
 def memory_block(records):
     """Seen before and never seen in both settings, then the protocols, by PSNR and LPIPS."""
     lines = model_lines(records, "table")
@@ -94,8 +104,18 @@ def short_runs_block(records, part):
     return table(lines, cost_columns(lines, ["parameters", "training, min"]) + [c for c in columns if has(lines, c)])
 
 
-def blocks(records, name, page):
-    make = {"table": table_block, "memory": memory_block, "sweep": sweep_block,
+def curves_block(records, pictures, page):
+    """Over the frames generated with actions."""
+    if not model_lines(records, "table"):
+        return ""
+    return "\n".join(pictures.link(metric.split("_")[0], f"{STYLES[metric.split('_')[0]][0]} over the horizon", page,
+                                   ["--only", ",".join(record["row"] for record in records if record["part"] == "table"),
+                                    "--metric", metric, "--chart"]) for metric in QUALITY)
+
+
+def blocks(records, name, pictures, page):
+    make = {"table": table_block, "short": short_block, "memory": memory_block, "sweep": sweep_block,
             "ablations": lambda records: short_runs_block(records, "ablation")}
     return {**{name: (lambda function=function: function(records)) for name, function in make.items()},
+            "curves": lambda: curves_block(records, pictures, page), "strips": lambda: pictures.strips(page),
             "rows": lambda: rows_block(records, page.parent, f"{name}/")}
