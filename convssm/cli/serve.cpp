@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -28,6 +29,10 @@ void check(const ServeCommand& c) {
          "'{}': serve takes values of the model and of the world, such as model.temperature=0.8 or "
          "data.size=5",
          assignment);
+  }
+  const auto is_of_world = [](const std::string& assignment) { return assignment.starts_with("data."); };
+  if (!c.context.empty() && std::ranges::any_of(c.overrides, is_of_world)) {
+    fail(ErrorKind::usage, "data.KEY=VALUE is of a world, and --context goes on from a recording: give one of them");
   }
   if (!c.context.empty() && !c.world.empty()) fail(ErrorKind::usage, "give --context or --world, not both");
 }

@@ -109,7 +109,9 @@ Reply error_reply(const std::exception& error) {
   const auto* own = dynamic_cast<const Error*>(&error);
   const nlohmann::json json = {
       {"error", own != nullptr ? own->what() : "the server could not do this; its log says why"},
-      {"kind", own != nullptr ? name_of(own->kind()) : "internal"}};
+      {"kind", dynamic_cast<const UnknownVisitor*>(&error) != nullptr ? "unknown visitor"
+               : own != nullptr                                       ? name_of(own->kind())
+                                                                      : "internal"}};
   return {false, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "convssm/base/error.h"
+
 namespace convssm::serve {
 
 inline constexpr size_t kLongestRequest = 4096;  // bytes
@@ -44,7 +46,12 @@ struct Reply {
   std::string bytes;
 };
 
-// {"error": "...", "kind": "usage"}
+// A walk that is over, which a page can begin anew.
+struct UnknownVisitor : Error {
+  explicit UnknownVisitor(const std::string& message) : Error(ErrorKind::usage, message) {}
+};
+
+// {"error": "...", "kind": "usage"}; of an UnknownVisitor the kind is "unknown visitor".
 Reply error_reply(const std::exception& error);
 
 // A random name of 32 hexadecimal digits, and whether a text could be one.

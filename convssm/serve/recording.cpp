@@ -18,11 +18,11 @@ void Recording::add(const io::Image& seen, const io::Image& truth) {
   if (!open_) return;
   const io::Image picture = truth.pixels.empty() ? seen : data::table_picture({{seen, truth}});
   if (!writer_) {
-    writer_.emplace(&gif_, io::VideoFormat{.width = picture.width,
-                                           .height = picture.height,
-                                           .channels = picture.channels,
-                                           .fps = fps_,
-                                           .scale = std::max<int64_t>(1, shown_width / seen.width)});
+    writer_.emplace(gif_.get(), io::VideoFormat{.width = picture.width,
+                                                .height = picture.height,
+                                                .channels = picture.channels,
+                                                .fps = fps_,
+                                                .scale = std::max<int64_t>(1, shown_width / seen.width)});
   }
   writer_->write(picture.pixels);
   if (++frames_ == kMostRecorded) close();

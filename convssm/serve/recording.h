@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,13 +25,13 @@ class Recording {
 
   int64_t frames() const { return frames_; }
   bool open() const { return open_; }
-  const std::string& gif() const { return gif_; }  // whole once it is closed; "" without frames
+  std::shared_ptr<const std::string> gif() const { return gif_; }  // whole once it is closed; "" without frames
 
  private:
   double fps_;
   bool open_ = true;
   int64_t frames_ = 0;
-  std::string gif_;
+  std::shared_ptr<std::string> gif_ = std::make_shared<std::string>();  // its readers may outlive the recording
   std::optional<io::GifWriter> writer_;
 };
 

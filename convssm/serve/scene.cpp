@@ -37,6 +37,7 @@ Scene::Scene(models::Model& model, std::unique_ptr<const Beginnings> beginnings,
       forecaster_(models::forecaster_of(model)),
       beginnings_(std::move(beginnings)),
       rules_{forecaster_.actions(), mask_learned},
+      temperature_(forecaster_.draws() ? forecaster_.temperature() : std::nullopt),
       predictor_(model) {
   const auto names = static_cast<int64_t>(beginnings_->action_names().size());
   if (names > 0 && rules_.format.matter() && names != rules_.format.count) {
@@ -65,7 +66,7 @@ models::State Scene::start(const data::Clips& context, uint64_t seed) {
 
 Scene::Made Scene::next(const models::State& state, const at::Tensor& action, std::optional<double> temperature) {
   const auto begin = std::chrono::steady_clock::now();
-  if (temperature && forecaster_.temperature()) forecaster_.set_temperature(*temperature);
+  if (temperature) forecaster_.set_temperature(*temperature);
   predictor_.start(state);
   const at::Tensor frame = predictor_.next_after(action).select(0, 0).cpu();
   Made made{frame, predictor_.state()};

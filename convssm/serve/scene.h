@@ -28,6 +28,9 @@ class Scene {
   // The name of the world that the actions of the model move through; "" if there is none to show beside its frames.
   std::string world() const { return rules_.format.matter() ? beginnings_->world() : ""; }
 
+  // That walks begin with, where the model draws by one.
+  std::optional<double> temperature() const { return temperature_; }
+
   // Whether an action may be left out: it was in training, and nobody has to show where that leads.
   bool takes_masked() const { return rules_.format.matter() && rules_.mask_learned && world().empty(); }
 
@@ -49,6 +52,7 @@ class Scene {
   models::Forecaster& forecaster_;
   std::unique_ptr<const Beginnings> beginnings_;
   generate::ActionRules rules_;
+  std::optional<double> temperature_;  // of its own, before any visitor sets another
   generate::Predictor predictor_;
 };
 

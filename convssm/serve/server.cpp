@@ -25,20 +25,24 @@ constexpr std::string_view kWalk = "/walk";
 constexpr int kClose = -1, kGoOn = 0;  // what a callback answers
 constexpr int64_t kMostConnections = 4096;
 constexpr rlim_t kOtherFiles = 128;  // that this process may have open beside connections
+constexpr size_t kPiece = 64 << 10;  // of a page that is handed to the library at once
 
+constexpr const char* kNoRecording = "there is no such recording; it goes with its visitor";
 constexpr const char* kSecurity =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri "
     "'none'; form-action 'none'; frame-ancestors 'none'";
 
 struct Connection {
-  uint64_t serial = 0;   // wsi are used again
-  std::string visitor;   // of a WebSocket
-  std::string incoming;  // what came of a message so far
-  bool waits = false;    // for the system to take more: the client does not read
-  bool walk = false;     // a WebSocket
-  std::string outgoing;  // LWS_PRE bytes for the library, then what is to be sent
-  bool ready = false;    // `outgoing` is complete
-  bool binary = false;   // it is pixels
+  uint64_t serial = 0;                      // wsi are used again
+  std::string visitor;                      // of a WebSocket
+  std::string incoming;                     // what came of a message so far
+  bool waits = false;                       // for the system to take more: the client does not read
+  bool walk = false;                        // a WebSocket
+  std::string outgoing;                     // LWS_PRE bytes for the library, then what is to be sent
+  bool ready = false;                       // `outgoing` is complete
+  bool binary = false;                      // it is pixels
+  std::shared_ptr<const std::string> page;  // what a GET is answered by
+  size_t sent = 0;                          // bytes of it
 };
 
 // What the thread of the model has made for a connection.
@@ -47,7 +51,8 @@ struct Answer {
   uint64_t serial = 0;
   std::string visitor;
   Reply reply;
-  bool recording = false;  // the reply to a GET: the file, or "" if there is none
+  bool to_get = false;                           // not to a message
+  std::shared_ptr<const std::string> recording;  // that was asked for; null if there is none
 };
 
 std::string text_of(lws* wsi, lws_token_indexes token) {
@@ -79,9 +84,16 @@ bool add_header(lws* wsi, const char* name, std::string_view value, unsigned cha
                                      static_cast<int>(value.size()), at, end) == 0;
 }
 
+// Of a process that may have few files open by default, and more if it asks.
 int64_t most_connections() {
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
+  const rlim_t wanted = static_cast<rlim_t>(kMostConnections) + kOtherFiles;
+  if (files.rlim_cur < wanted) {
+    files.rlim_cur = std::min(files.rlim_max, wanted);
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+  }
   const rlim_t room = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles;
   return static_cast<int64_t>(std::min<rlim_t>(room, kMostConnections));
 }
@@ -173,6 +185,7 @@ class Server::Inside {
       case LWS_CALLBACK_ESTABLISHED:
         connection(wsi).walk = true;
         ++walks_;
+        wait_for_visitor(wsi);
         return kGoOn;
       case LWS_CALLBACK_RECEIVE:
         return got_message(wsi, std::string_view(in, size));
@@ -214,30 +227,33 @@ class Server::Inside {
     if (lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0) return refuse(wsi, 405, "expected GET");
     if (path == kWalk) return refuse(wsi, 426, "expected a WebSocket");
     for (const PageFile& file : page_files()) {
-      if (path == file.path) return send(wsi, 200, file.type, file.content);
+      if (path == file.path) return send(wsi, 200, file.type, std::make_shared<const std::string>(file.content));
     }
     constexpr std::string_view head = "/recording/", tail = ".gif";
     if (!path.starts_with(head) || !path.ends_with(tail)) return refuse(wsi, 404, "there is no such page; it is at /");
-    return ask_recording(wsi, std::string(path.substr(head.size(), path.size() - head.size() - tail.size())));
+    const std::string_view visitor = path.substr(head.size(), path.size() - head.size() - tail.size());
+    return is_visitor(visitor) ? ask_recording(wsi, std::string(visitor)) : refuse(wsi, 404, kNoRecording);
   }
 
   int ask_recording(lws* wsi, const std::string& visitor) {
     handlers_.post([this, wsi, serial = connection(wsi).serial, visitor] {
-      answer({wsi, serial, visitor, {true, handlers_.recording(visitor).value_or("")}, true});
+      answer({wsi, serial, visitor, {}, true, handlers_.recording(visitor)});
     });
     lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 60);
     return kGoOn;
   }
 
   int refuse(lws* wsi, unsigned status, std::string_view why) {
-    return send(wsi, status, "text/plain; charset=utf-8", fmt::format("{}\n", why));
+    return send(wsi, status, "text/plain; charset=utf-8",
+                std::make_shared<const std::string>(fmt::format("{}\n", why)));
   }
 
-  int send(lws* wsi, unsigned status, const char* type, std::string_view body, bool attached = false) {
+  int send(lws* wsi, unsigned status, const char* type, std::shared_ptr<const std::string> body,
+           bool attached = false) {
     std::vector<unsigned char> head(LWS_PRE + 2048);
     unsigned char *start = head.data() + LWS_PRE, *at = start, *end = head.data() + head.size();
     const bool made =
-        lws_add_http_common_headers(wsi, status, type, body.size(), &at, end) == 0 &&
+        lws_add_http_common_headers(wsi, status, type, body->size(), &at, end) == 0 &&
         add_header(wsi, "content-security-policy:", kSecurity, &at, end) &&
         add_header(wsi, "x-content-type-options:", "nosniff", &at, end) &&
         add_header(wsi, "referrer-policy:", "no-referrer", &at, end) &&
@@ -246,19 +262,28 @@ class Server::Inside {
         (!attached || add_header(wsi, "content-disposition:", "attachment; filename=\"walk.gif\"", &at, end));
     if (!made || lws_finalize_write_http_header(wsi, start, &at, end) != 0) return kClose;
     Connection& c = connection(wsi);
-    c.outgoing = with_room(body);
-    c.ready = true;
+    c.page = std::move(body);
+    return wait_for_room(wsi);
+  }
+
+  int wait_for_room(lws* wsi) {
+    lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, static_cast<int>(options_.patience));
     lws_callback_on_writable(wsi);
     return kGoOn;
   }
 
-  // One answer to a connection: closing sends what is left.
+  // A piece each time that the system took the one before: a slow client is waited for as long as it reads. One answer to a connection.
   int write_page(lws* wsi) {
     Connection& c = connection(wsi);
-    if (!c.ready) return kGoOn;
-    c.ready = false;
-    lws_write(wsi, bytes_of(c.outgoing), c.outgoing.size() - LWS_PRE, LWS_WRITE_HTTP_FINAL);
-    return kClose;
+    if (!c.page) return kGoOn;
+    if (c.sent == c.page->size()) return kClose;
+    const std::string_view piece = std::string_view(*c.page).substr(c.sent, kPiece);
+    c.outgoing = with_room(piece);
+    c.sent += piece.size();
+    const bool last = c.sent == c.page->size();
+    if (lws_write(wsi, bytes_of(c.outgoing), piece.size(), last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+      return kClose;
+    return wait_for_room(wsi);
   }
 
   // --- walks
@@ -328,10 +353,9 @@ class Server::Inside {
     for (Answer& a : made) {
       const auto found = connections_.find(a.wsi);
       if (found == connections_.end() || found->second.serial != a.serial) continue;  // it is gone
-      if (a.recording) {
-        const bool there = !a.reply.bytes.empty();
-        const int sent = there ? send(a.wsi, 200, "image/gif", a.reply.bytes, true)
-                               : refuse(a.wsi, 404, "there is no such recording; it goes with its visitor");
+      if (a.to_get) {
+        const int sent =
+            a.recording ? send(a.wsi, 200, "image/gif", a.recording, true) : refuse(a.wsi, 404, kNoRecording);
         if (sent != kGoOn) lws_set_timeout(a.wsi, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_ASYNC);
         continue;
       }
@@ -342,6 +366,11 @@ class Server::Inside {
       c.ready = true;
       wait_for_reader(a.wsi, c);
     }
+  }
+
+  // A walk that nobody begins takes the place of another.
+  void wait_for_visitor(lws* wsi) {
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, static_cast<int>(options_.patience));
   }
 
   // write_answer() comes when the system takes more, or the client is dropped.
@@ -356,12 +385,15 @@ class Server::Inside {
     Connection& c = connection(wsi);
     c.waits = false;
     lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+    lws_validity_confirmed(wsi);  // it reads, whatever became of the pings meanwhile
+    if (c.visitor.empty()) wait_for_visitor(wsi);
     if (!c.ready) return kGoOn;
     c.ready = false;
     const int written =
         lws_write(wsi, bytes_of(c.outgoing), c.outgoing.size() - LWS_PRE, c.binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
     if (written < 0) return kClose;
     if (lws_partial_buffered(wsi) != 0) wait_for_reader(wsi, c);
+    c.outgoing = {};
     lws_rx_flow_control(wsi, 1);
     return kGoOn;
   }

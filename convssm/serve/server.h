@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,8 +31,8 @@ struct Handlers {
   // The answer to a message; `visitor` belongs to the connection, "" at first. May throw what error_reply() tells.
   std::function<Reply(std::string& visitor, std::string_view message)> message;
 
-  // The animation of a visitor, if there is one.
-  std::function<std::optional<std::string>(const std::string& visitor)> recording;
+  // The animation of a visitor; null if there is none.
+  std::function<std::shared_ptr<const std::string>(const std::string& visitor)> recording;
 };
 
 class Server {

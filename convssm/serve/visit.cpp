@@ -24,10 +24,7 @@ uint64_t branch_seed(uint64_t seed, int64_t number, int64_t branch) {
 }
 
 Visit::Visit(Scene& scene, int64_t rewind, std::shared_ptr<uint64_t> used)
-    : scene_(scene),
-      most_(static_cast<size_t>(rewind) + 1),
-      used_(std::move(used)),
-      temperature_(scene.forecaster().temperature()) {
+    : scene_(scene), most_(static_cast<size_t>(rewind) + 1), used_(std::move(used)), temperature_(scene.temperature()) {
   start({});
 }
 
@@ -62,7 +59,8 @@ void Visit::start(const WalkStart& start) {
   chosen_ = 0;
   milliseconds_ = 0;
   rings_.assign(1, {});
-  push(rings_[0], keep_moment({std::move(state), data::picture(last), truth_at(beginning.pose), beginning.pose, 0}));
+  push(rings_[0],
+       keep_moment({std::move(state), data::picture(last), truth_at(beginning.pose), beginning.pose, 0, start.seed}));
 }
 
 void Visit::push(Ring& ring, std::shared_ptr<const Moment> moment) const {
@@ -74,7 +72,7 @@ Moment Visit::after(const Moment& before, const at::Tensor& action) {
   Scene::Made made = scene_.next(before.state, action, temperature_);
   milliseconds_ = made.milliseconds;
   const worlds::Pose pose = world_ ? world_->step(before.pose, action.item<int64_t>()) : before.pose;
-  return {std::move(made.state), data::picture(made.frame), truth_at(pose), pose, before.number + 1};
+  return {std::move(made.state), data::picture(made.frame), truth_at(pose), pose, before.number + 1, before.seed};
 }
 
 void Visit::step(const Action& action, bool all) {
@@ -106,7 +104,8 @@ void Visit::branch(int64_t count) {
   const Moment& here = now(0);
   for (int64_t i = 1; i < count; ++i) {
     Moment other = here;
-    other.state = scene_.forecaster().reseeded(here.state, {branch_seed(start_.seed, here.number, i)});
+    other.seed = branch_seed(here.seed, here.number, i);
+    other.state = scene_.forecaster().reseeded(here.state, {other.seed});
     Ring ring = rings_[0];
     ring.back() = keep_moment(std::move(other));
     rings_.push_back(std::move(ring));
@@ -129,6 +128,7 @@ void Visit::keep() {
 
 void Visit::set_temperature(double value) {
   models::Forecaster& forecaster = scene_.forecaster();
+  if (!temperature_) fail(ErrorKind::usage, "this model has no temperature: it draws nothing by one");
   const std::optional<double> before = forecaster.temperature();
   forecaster.set_temperature(value);  // refuses what cannot be one
   forecaster.set_temperature(*before);
@@ -140,6 +140,12 @@ void Visit::record(double fps) { recording_ = std::make_unique<Recording>(fps); 
 void Visit::stop_recording() {
   if (!recording_) fail(ErrorKind::usage, "nothing is being recorded; start a recording first");
   recording_->close();
+}
+
+uint64_t Visit::kept_moments() const {
+  uint64_t count = 0;
+  for (const Ring& ring : rings_) count += ring.size() - 1;
+  return count;
 }
 
 bool Visit::forget_oldest() {

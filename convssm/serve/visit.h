@@ -22,6 +22,7 @@ struct Moment {
   io::Image seen, truth;  // the model's frame, and what the world shows there; empty if there is no world
   worlds::Pose pose;
   int64_t number = 0;  // of the frame; 0 is the last one of the context
+  uint64_t seed = 1;   // of the draws of its branch
 };
 
 struct WalkStart {
@@ -59,6 +60,8 @@ class Visit {
   int64_t kept(int64_t branch) const { return std::ssize(rings_[static_cast<size_t>(branch)]) - 1; }
   double milliseconds() const { return milliseconds_; }  // that the model took for a frame of the last step
   const Recording* recording() const { return recording_.get(); }
+
+  uint64_t kept_moments() const;  // of all branches
 
   // Gives up the oldest moment of the longest branch; false if only the present is left.
   bool forget_oldest();

@@ -1,5 +1,7 @@
 #include "convssm/serve/visitors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -49,17 +51,17 @@ Visitors::Visitors(Scene& scene, const VisitorLimits& limits) : scene_(scene), l
   const auto require = [](bool ok, const char* text) {
     if (!ok) fail(ErrorKind::usage, "[serve] {}", text);
   };
-  require(limits.visitors >= 1, "there must be room for at least 1 visitor");
+  require(limits.visitors >= 1 && limits.visitors <= 4096, "visitors must be from 1 to 4096");
   require(limits.rewind >= 0, "rewind must be 0 or more frames");
-  require(limits.idle.count() >= 1, "idle must be at least 1 second");
+  require(limits.idle.count() >= 1 && limits.idle.count() <= 31536000, "idle must be from 1 second to a year");
 }
 
 Visitors::Guest& Visitors::guest(const std::string& visitor) {
   const auto found = visits_.find(visitor);
   if (found != visits_.end()) return found->second;
   if (visitor.empty()) fail(ErrorKind::usage, "say {{\"do\": \"join\"}} first");
-  fail(ErrorKind::usage, "unknown visitor: the walk is over, or was silent for {} s. Join again without a name",
-       limits_.idle.count());
+  throw UnknownVisitor(fmt::format(
+      "unknown visitor: the walk is over, or was silent for {} s. Join again without a name", limits_.idle.count()));
 }
 
 const Visit& Visitors::visit(const std::string& visitor) const {
@@ -111,18 +113,17 @@ Reply Visitors::welcome(const std::string& visitor) const {
                                 {"action_values", actions.values},
                                 {"masked", scene_.takes_masked()},
                                 {"draws", scene_.forecaster().draws()},
-                                {"has_temperature", scene_.forecaster().temperature().has_value()},
+                                {"has_temperature", scene_.temperature().has_value()},
                                 {"most_branches", kMostBranches},
                                 {"most_recorded", kMostRecorded}};
   return {false, about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
-std::optional<std::string> Visitors::recording(const std::string& visitor) const {
+std::shared_ptr<const std::string> Visitors::recording(const std::string& visitor) const {
   const auto found = visits_.find(visitor);
-  if (found == visits_.end()) return std::nullopt;
+  if (found == visits_.end()) return nullptr;
   const Recording* recording = found->second.visit.recording();
-  if (recording == nullptr || recording->open() || recording->frames() == 0) return std::nullopt;
-  return recording->gif();
+  return recording == nullptr || recording->open() || recording->frames() == 0 ? nullptr : recording->gif();
 }
 
 void Visitors::forget_idle(Clock::time_point now) {
@@ -137,15 +138,11 @@ void Visitors::forget_idle(Clock::time_point now) {
   }
 }
 
-// The longest walk gives first, so that one visitor cannot take the past of another.
+// Whoever keeps most gives first, so that one visitor cannot take the past of another.
 void Visitors::spare_memory() {
-  const auto length = [](const auto& entry) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < entry.second.visit.branches(); ++i) longest = std::max(longest, entry.second.visit.kept(i));
-    return longest;
-  };
+  const auto kept = [](const auto& entry) { return entry.second.visit.kept_moments(); };
   while (*used_ > limits_.memory) {
-    if (!std::ranges::max_element(visits_, {}, length)->second.visit.forget_oldest()) return;
+    if (!std::ranges::max_element(visits_, {}, kept)->second.visit.forget_oldest()) return;
   }
 }
 

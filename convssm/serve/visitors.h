@@ -4,7 +4,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "convssm/serve/protocol.h"
@@ -14,10 +13,9 @@ namespace convssm::serve {
 
 struct VisitorLimits {
   int64_t visitors = 32;
-  int64_t rewind = 300;  // moments of a branch that are kept
-  uint64_t memory =
-      uint64_t{1} << 30;           // bytes of all kept moments; beyond it the longest walks forget their oldest ones
-  std::chrono::seconds idle{600};  // a visitor who is silent for so long is forgotten
+  int64_t rewind = 300;                 // moments of a branch that are kept
+  uint64_t memory = uint64_t{1} << 30;  // bytes of all kept moments; beyond it whoever keeps most forgets the oldest
+  std::chrono::seconds idle{600};       // a visitor who is silent for so long is forgotten
 };
 
 class Visitors {
@@ -29,8 +27,8 @@ class Visitors {
   // The answer to a request of `visitor`, whom `join` names; `visitor` is "" before. Throws what error_reply() tells.
   Reply answer(std::string& visitor, const Request& request, Clock::time_point now = Clock::now());
 
-  // The animation that a visitor recorded last, if it is complete.
-  std::optional<std::string> recording(const std::string& visitor) const;
+  // The animation that a visitor recorded last, if it is complete; otherwise null.
+  std::shared_ptr<const std::string> recording(const std::string& visitor) const;
 
   void forget_idle(Clock::time_point now = Clock::now());
 

@@ -60,6 +60,7 @@ TEST(Protocol, ErrorsAreAnswers) {
   EXPECT_EQ(json["kind"], "usage");
   EXPECT_NE(json["error"].get<std::string>().find("no \"such\""), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(error_reply(std::runtime_error("a path of this machine")).bytes)["kind"], "internal");
+  EXPECT_EQ(nlohmann::json::parse(error_reply(UnknownVisitor("who?")).bytes)["kind"], "unknown visitor");
   EXPECT_EQ(error_reply(std::runtime_error("a path of this machine")).bytes.find("path"), std::string::npos);
 }
 

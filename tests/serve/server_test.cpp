@@ -2,9 +2,9 @@
 #include "convssm/serve/server.h"
 
 #include <ifaddrs.h>
-#include <sys/resource.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "convssm/io/gif.h"
 #include "convssm/io/source.h"
@@ -205,6 +205,9 @@ TEST(Server, IsReachedByLoopbackAlone) {
     close(fd);
   }
   freeifaddrs(all);
+  std::ifstream table("/proc/net/tcp");  // also where there is no other interface to try
+  const std::string listening(std::istreambuf_iterator<char>(table), {});
+  expect_part(listening, fmt::format(" 0100007F:{:04X} 00000000:0000 0A", running.port()));
   EXPECT_TRUE(is_loopback("127.0.0.1") && is_loopback("127.9.9.9") && is_loopback("::1"));
   EXPECT_FALSE(is_loopback("0.0.0.0") || is_loopback("192.168.0.1") || is_loopback("::"));
 }
@@ -242,10 +245,6 @@ TEST(Server, ForgetsThoseWhoAreSilent) {
 }
 
 TEST(Server, AThousandConnectionsDoNotStopAVisitor) {
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 4096);
-  setrlimit(RLIMIT_NOFILE, &files);
   RunningHost running(false, {.server = {.patience = 1}});
   Visitor visitor(running.port());
   std::vector<testing::Socket> crowd;
@@ -299,6 +298,37 @@ TEST(Server, ARecordingIsAFile) {
   expect_part(answer, "attachment");
   const std::string file = answer.substr(answer.find("\r\n\r\n") + 4);
   EXPECT_EQ(io::read_gif(io::memory_source("walk.gif", std::as_bytes(std::span(file)))).shape()[0], 3);
+}
+
+// Longer than what the system takes at once, to a client that reads slowly but reads.
+TEST(Server, ALongFileGoesToASlowClientWhole) {
+  RunningHost running(false, {.server = {.patience = 1}});
+  Visitor visitor(running.port());
+  visitor.socket.ask_json({{"do", "record"}, {"fps", 20}});
+  for (int i = 0; i < 120; ++i) visitor.step(i % 6);
+  visitor.socket.ask_json({{"do", "stop"}});
+  const std::string whole = http(running.port(), "/recording/" + visitor.name() + ".gif");
+  testing::Socket slow(running.port(), 4096);
+  slow.write("GET /recording/" + visitor.name() + ".gif HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  std::string got;
+  for (int i = 0;; ++i) {
+    if (i < 8) std::this_thread::sleep_for(std::chrono::milliseconds(400));  // longer than the patience in all
+    const std::string part = slow.read(whole.size() / 10 + 1);
+    if (part.empty()) break;
+    got += part;
+  }
+  EXPECT_EQ(got.size(), whole.size());
+  EXPECT_EQ(got.substr(got.find("\r\n\r\n")), whole.substr(whole.find("\r\n\r\n")));
+}
+
+TEST(Server, DropsWalksThatNobodyBegins) {
+  RunningHost running(false, {.server = {.patience = 1}, .limits = {.visitors = 1}});
+  Visitor visitor(running.port());
+  WebSocket silent(running.port()), refused(running.port());
+  expect_part(refused.ask_json({{"do", "join"}}).value("error", ""), "places are taken");
+  EXPECT_EQ(silent.socket().read(1, 5000), "");
+  EXPECT_EQ(refused.socket().read(1, 5000), "");
+  EXPECT_EQ(visitor.step(1)["branches"][0]["frame"], 1);
 }
 
 TEST(Server, EndsWhileClientsAreThere) {

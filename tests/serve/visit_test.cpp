@@ -103,6 +103,21 @@ TEST(Visit, BranchesAreWalkedApartAndOneIsKept) {
   EXPECT_EQ(visit.branches(), 2) << "of the chosen one, not of all";
 }
 
+TEST(Visit, ABranchOfABranchIsAnotherFuture) {
+  TinyScene tiny(true);
+  Visit visit(tiny.scene, 300, no_bytes());
+  walk(visit, 0, 3);
+  visit.branch(3);
+  visit.choose(1);
+  visit.keep();
+  visit.branch(3);  // at the very frame where it was branched off
+  visit.set_temperature(2);
+  for (int64_t k = 3; k < 12; ++k) visit.step({static_cast<double>(k % 6)}, true);
+  EXPECT_NE(visit.now(0).seen.pixels, visit.now(1).seen.pixels);
+  EXPECT_NE(visit.now(0).seen.pixels, visit.now(2).seen.pixels);
+  EXPECT_NE(visit.now(1).seen.pixels, visit.now(2).seen.pixels);
+}
+
 TEST(Visit, KeepsARingOfMoments) {
   TinyScene tiny(false);
   const auto used = no_bytes();
@@ -153,6 +168,9 @@ TEST(Visit, TemperatureIsOfAVisitor) {
   walk(alone, 0, 5);
   EXPECT_EQ(plain.now(0).seen.pixels, alone.now(0).seen.pixels);
   EXPECT_NE(plain.now(0).seen.pixels, cold.now(0).seen.pixels);
+  walk(cold, 5, 6);
+  Visit late(tiny.scene, 10, no_bytes());  // while the model still has that of the visitor before
+  EXPECT_EQ(late.temperature(), 1.0);
   expect_error([&] { cold.set_temperature(0); }, {"temperature", "above 0"});
   expect_error([&] { cold.set_temperature(NAN); }, {"temperature", "above 0"});
   EXPECT_EQ(cold.temperature(), 1e-4);
@@ -191,7 +209,8 @@ TEST(Visit, RecordsTheChosenBranchBesideTheTruth) {
   visit.stop_recording();
   walk(visit, 4, 6);
   EXPECT_EQ(visit.recording()->frames(), 4);
-  const io::Array gif = io::read_gif(io::memory_source("walk.gif", std::as_bytes(std::span(visit.recording()->gif()))));
+  const io::Array gif =
+      io::read_gif(io::memory_source("walk.gif", std::as_bytes(std::span(*visit.recording()->gif()))));
   const int64_t scale = 128 / testing::kSceneSide;
   EXPECT_EQ(gif.shape(), (std::vector<int64_t>{4, 128, (2 * testing::kSceneSide + 2) * scale, 3}));
 }
@@ -204,7 +223,7 @@ TEST(Recording, EndsByItself) {
   EXPECT_FALSE(recording.open());
   Recording empty(10);
   empty.close();
-  EXPECT_EQ(empty.gif(), "");
+  EXPECT_EQ(*empty.gif(), "");
 }
 
 TEST(Scene, ForModelsWithoutActionsTheTruthIsNotShown) {

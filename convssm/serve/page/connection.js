@@ -4,15 +4,17 @@
 export class Connection {
   #socket = null;
   #waiting = [];  // requests without an answer; the first one was sent
+  #refusal = '';  // why there is no walk
 
-  // on.joined(about): after every join; on.lost(): the connection is gone and will be tried again.
+  // on.joined(about): after every join; on.lost(why): there is no connection, or no walk, and it will be tried again.
   constructor(on) {
     this.on = on;
     this.#connect();
   }
 
-  // The answer to a request; its error, if the server refuses it or goes away.
+  // The answer to a request; its error, if the server refuses it or is not there.
   ask(request) {
+    if (this.#socket.readyState !== WebSocket.OPEN) return Promise.reject(new Error('The server is not there. Trying again.'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({request, resolve, reject, sent: 0});
       if (this.#waiting.length === 1) this.#send();
@@ -22,18 +24,19 @@ export class Connection {
   #connect() {
     this.#socket = new WebSocket(`ws://${location.host}/walk`);
     this.#socket.binaryType = 'arraybuffer';
-    this.#socket.onopen = () => this.#join();
+    this.#socket.onopen = () => this.join();
     this.#socket.onmessage = event => this.#answer(event.data);
     this.#socket.onclose = () => {
       const left = this.#waiting.splice(0);
       for (const {reject} of left) reject(new Error('The server is gone. Trying again.'));
-      this.on.lost();
-      setTimeout(() => this.#connect(), 1000);
+      this.on.lost(this.#refusal || 'The server is gone, or has no place left. Trying again.');
+      setTimeout(() => this.#connect(), this.#refusal ? 5000 : 1000);
+      this.#refusal = '';
     };
   }
 
   // A reload of the page goes on with its walk; another tab is another visitor.
-  async #join() {
+  async join() {
     const known = sessionStorage.getItem('visitor');
     try {
       let about = known ? await this.ask({do: 'join', visitor: known}).catch(() => null) : null;
@@ -41,12 +44,13 @@ export class Connection {
       sessionStorage.setItem('visitor', about.visitor);
       this.on.joined(about);
     } catch (error) {
-      this.on.refused(error);
+      this.#refusal = `${error.message} Trying again.`;
+      this.#socket.close();
     }
   }
 
   #send() {
-    if (!this.#waiting.length || this.#socket.readyState !== WebSocket.OPEN) return;
+    if (!this.#waiting.length) return;
     this.#waiting[0].sent = performance.now();
     this.#socket.send(JSON.stringify(this.#waiting[0].request));
   }
@@ -56,7 +60,7 @@ export class Connection {
     this.#send();
     if (data instanceof ArrayBuffer) return resolve({...readView(data), roundTrip: performance.now() - sent});
     const words = JSON.parse(data);
-    if (words.error) reject(new Error(words.error));
+    if (words.error) reject(Object.assign(new Error(words.error), {kind: words.kind}));
     else resolve(words);
   }
 }

@@ -19,10 +19,9 @@ const connection = new Connection({
     ask({do: 'look'});
     if (!takesActions()) setPlaying(true);
   },
-  refused(error) { say(error.message, true); },
-  lost() {
+  lost(why) {
     setPlaying(false);
-    say('The server is gone. Trying again.', true);
+    say(why, true);
   },
 });
 
@@ -41,7 +40,8 @@ async function ask(request, done = '') {
   } catch (error) {
     setPlaying(false);
     letGo();
-    say(error.message, true);
+    if (error.kind === 'unknown visitor') await connection.join();
+    say(error.kind === 'unknown visitor' ? 'The walk was silent for too long and is over. Here is a new one.' : error.message, true);
     return null;
   }
 }
@@ -49,6 +49,7 @@ async function ask(request, done = '') {
 // --- actions
 
 const takesActions = () => about.actions > 0 || about.action_values > 0;
+const stepsByAction = () => about.actions > 0;  // by a key or button each
 
 // The action of the keys that are held or were tapped. Of two arrows that no action does together the last one counts.
 function takeAction() {
@@ -219,6 +220,7 @@ const commands = {
     setPlaying(!playing);
     say(playing ? 'Time runs.' : 'Paused.');
   },
+  'one-step': () => tap('none'),
   back: () => ask({do: 'rewind', frames: 1, all: $('all').checked}),
   'back-far': () => ask({do: 'rewind', frames: 20, all: $('all').checked}),
   branch() {
@@ -232,7 +234,7 @@ const commands = {
     else ask({do: 'record', fps: Number($('speed').value)}, 'Recording.');
   },
 };
-const shortcuts = {' ': 'play', Backspace: 'back', b: 'branch', n: 'next', k: 'keep', r: 'record'};
+const shortcuts = {' ': 'play', s: 'one-step', Backspace: 'back', b: 'branch', n: 'next', k: 'keep', r: 'record'};
 
 // What only depends on the model.
 function setUp() {
@@ -246,7 +248,8 @@ function setUp() {
   $('all').checked = about.draws;
   $('moves').replaceChildren(...moveControls());
   $('moves').classList.toggle('arrows', about.action_names.length > 0);
-  say(takesActions() ? 'Paused: a frame comes with each action.' : 'Time runs.');
+  $('one-step').hidden = stepsByAction();
+  say(stepsByAction() ? 'Paused: a frame comes with each action.' : playing ? 'Time runs.' : 'Paused: a frame comes with each step.');
 }
 
 function moveControls() {
@@ -254,6 +257,7 @@ function moveControls() {
     return Array.from({length: about.action_values}, (_, i) => {
       const label = document.createElement('label'), input = document.createElement('input');
       Object.assign(input, {type: 'number', step: 'any', value: 0});
+      input.onkeydown = event => { if (event.key === 'Enter') tap('none'); };
       label.append(`${i} `, input);
       return label;
     });
@@ -281,12 +285,15 @@ function moveButton(what, sign, name) {
   return button;
 }
 
-function isTyping(target) {
-  return target.matches('input:not([type=checkbox]), select');
+// Whether the key is the control's own.
+function isTyping({target, key}) {
+  if (target.matches('input[type=range]')) return key.startsWith('Arrow');
+  if (target.matches('select')) return key.startsWith('Arrow') || key === ' ' || /^\d$/.test(key);
+  return target.matches('input:not([type=checkbox])');
 }
 
 function onKeyDown(event) {
-  if (!about || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (!about || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   const onButton = event.target.matches('button, a, summary, input');
   if (onButton && (event.key === ' ' || event.key === 'Enter')) return;  // presses what has the focus
   if (event.key in keys && about.action_names.length) {
@@ -312,7 +319,17 @@ for (const [name, command] of Object.entries(commands)) $(name).onclick = comman
 document.addEventListener('keydown', onKeyDown);
 document.addEventListener('keyup', onKeyUp);
 window.addEventListener('blur', letGo);
-document.addEventListener('visibilitychange', () => { if (document.hidden && about && takesActions()) setPlaying(false); });
+let playsWhenSeen = false;
+document.addEventListener('visibilitychange', () => {
+  if (!about) return;
+  if (document.hidden) playsWhenSeen = playing && !takesActions();
+  setPlaying(!document.hidden && (playing || playsWhenSeen));
+});
+// After a choice by mouse or finger the arrows walk again; by the keyboard they go on choosing.
+let byPointer = false;
+document.addEventListener('pointerdown', () => { byPointer = true; }, true);
+document.addEventListener('keydown', () => { byPointer = false; }, true);
+for (const id of ['speed', 'count']) $(id).onchange = () => { if (byPointer) $(id).blur(); };
 $('speed').oninput = () => { $('speed-text').textContent = $('speed').value; };
 $('temperature').onchange = () => ask({do: 'temperature', value: Number($('temperature').value)}, 'Temperature set.');
 $('start').onsubmit = event => {
