@@ -62,6 +62,9 @@ Trainer::Trainer(models::Model& model, std::shared_ptr<const data::Dataset> data
   if (options_.self_feed > 0 && !model_.as_forecaster()->feeds_itself())
     fail(ErrorKind::usage, "[train] self_feed must be 0 for a model that draws its forecasts: {}",
          model_.description());
+  if (options_.self_feed > 0 && model_.as_tokenizer() != nullptr && dataset_->codes().count == 0)
+    fail(ErrorKind::usage,
+         "[train] self_feed of a model of codes needs clips that are encoded (convssm data encode), got frames");
   for (const models::Player& player : players_) optimizers_.emplace_back(player, options_of(player, options_));
   model_.train();
 }

@@ -85,6 +85,15 @@ TEST(SelfFeed, OfCodesWithEveryFrameReplacedEnoughPassesAreARollout) {
     EXPECT_TRUE(at::equal(inputs.select(1, t), state.get("codes"))) << t;
   }
   EXPECT_FALSE(at::equal(inputs, codes));
+
+  data::Clips longer;  // than goes through the core at once
+  longer.codes = at::arange(2 * 37 * 16, at::kLong).view({2, 37, 4, 4}).square().remainder(11);
+  longer.actions = at::arange(2 * 37).view({2, 37}).remainder(3);
+  const at::Tensor likely = forecaster.forecasts(data::frames_of(longer, 0, 36), longer.actions.slice(1, 1));
+  for (const int64_t t : {int64_t{1}, int64_t{16}, int64_t{17}, int64_t{36}}) {
+    state = forecaster.next(forecaster.start(data::frames_of(longer, 0, t), {}), longer.actions.select(1, t)).state;
+    EXPECT_TRUE(at::equal(likely.select(1, t - 1), state.get("codes"))) << t;
+  }
   const auto loss = [&] { return model->loss(clips, {}).loss.item<double>(); };
   const double plain = loss();
   clips.inputs = codes;

@@ -21,6 +21,8 @@ struct SamplingOptions {
   double top_p = 1;   // only the most likely that together have this probability
 
   void read_from(OptionReader& read);
+  bool draws() const { return top_k != 1; }  // otherwise always the most likely, whatever the temperature
+  double* temperature_setting() { return draws() ? &temperature : nullptr; }
 };
 
 // What codes are drawn with: logits [...,K] -> [...,K] in double, 0 for codes that the options leave out.

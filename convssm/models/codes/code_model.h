@@ -45,7 +45,6 @@ class CodeModel : public Model, public Forecaster {
   Forecast next_frames(const State& state, const at::Tensor& actions, int64_t frames) override;
   int64_t frames_at_once(const State& state, const at::Tensor& actions) const override;
   data::ActionFormat actions() const override { return dynamics_.actions().format(); }
-  bool draws() const override { return true; }
   bool compiles() const override { return dynamics_.compiles(); }
 
  protected:

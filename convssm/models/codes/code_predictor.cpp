@@ -62,13 +62,20 @@ at::Tensor CodePredictor::forecasts(const Clips& clips, const at::Tensor& coming
   ops::require("forecasts", clips.codes.defined() && !clips.video.defined(),
                "a model of codes forecasts codes (train.self_feed): it needs clips that are encoded, see convssm data "
                "encode, got frames");
-  const int64_t B = clips.batch();
+  const int64_t B = clips.batch(), T = clips.frames();
   const at::Tensor codes = time_first(codes_.codes_of("forecasts", clips));
   const at::Tensor blind = blind_rows(coming, B).to(codes.device());
   const at::Tensor features = hide_frames(features_of(codes), B, options_.masking, blind);
-  const at::Tensor y = dynamics_.run(features, B, coming, {}, clips.timing).y;
-  const at::Tensor likely = decoder_(y.flatten(0, 1)).argmax(1);
-  return likely.unflatten(0, {-1, B}).transpose(0, 1);
+  std::vector<at::Tensor> likely;  // what the decoder says of all codes is the largest of all
+  State state;
+  for (int64_t k = 0; k < T; k += kFramesAtOnce) {
+    const int64_t end = std::min(k + kFramesAtOnce, T);
+    auto out = dynamics_.run(features.slice(0, k * B, end * B), B, slice_actions(coming, k, end), state,
+                             slice_timing(clips.timing, k, end));
+    state = std::move(out.state);
+    likely.push_back(decoder_(out.y.flatten(0, 1)).argmax(1));
+  }
+  return at::cat(likely).unflatten(0, {-1, B}).transpose(0, 1);
 }
 
 State CodePredictor::after(const State& core, const at::Tensor& codes, bool forecast, const Place& place,

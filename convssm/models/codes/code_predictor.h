@@ -32,6 +32,7 @@ class CodePredictor : public CodeModel {
   State start(const Clips& context, const Seeds& seeds) override;
   at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;  // of clips of codes
   bool feeds_itself() const override { return true; }
+  bool draws() const override { return options_.sampling.draws(); }
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   int64_t clips_in(const State& state) const override;
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
@@ -40,7 +41,7 @@ class CodePredictor : public CodeModel {
 
  private:
   friend class CodeEngine;
-  double* temperature_setting() override { return &options_.sampling.temperature; }
+  double* temperature_setting() override { return options_.sampling.temperature_setting(); }
   at::Tensor features_of(const at::Tensor& codes);  // [N,h,w] -> [N,F,h,w]
   at::Tensor waiting_codes(const State& state) const;
   at::Tensor waiting_input(const State& state) override { return features_of(waiting_codes(state)); }

@@ -63,8 +63,8 @@ class CodeSide : public FrameSide {
     const at::Tensor codes = draws() ? draw_codes(position, said, options_.sampling) : said.argmax(1);
     return {codes_.frames_of(codes).masked_fill(sound.logical_not(), NAN), seen(codes)};
   }
-  bool draws() const override { return options_.sampling.top_k != 1; }
-  double* temperature_setting() override { return &options_.sampling.temperature; }
+  bool draws() const override { return options_.sampling.draws(); }
+  double* temperature_setting() override { return options_.sampling.temperature_setting(); }
   void check_data(const data::DataFormat& data) const override { codes_.check_data(data); }
   const CodeInput* codes() const override { return &codes_; }
 

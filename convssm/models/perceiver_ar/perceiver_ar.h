@@ -69,7 +69,7 @@ class PerceiverAr : public Model, public Forecaster {
   Forecast next(const State& state, const at::Tensor& action) override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   data::ActionFormat actions() const override { return action_input_.format(); }
-  bool draws() const override { return options_.sampling.top_k != 1; }
+  bool draws() const override { return options_.sampling.draws(); }
   int64_t clips_in(const State& state) const override;
 
  protected:
@@ -78,7 +78,7 @@ class PerceiverAr : public Model, public Forecaster {
   virtual at::Tensor draw_code(const at::Tensor& random, int64_t number, const at::Tensor& logits) const;
 
  private:
-  double* temperature_setting() override { return &options_.sampling.temperature; }
+  double* temperature_setting() override { return options_.sampling.temperature_setting(); }
   struct Past;
 
   void check(const char* operation, const Clips& clips) const;

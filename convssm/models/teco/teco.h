@@ -45,12 +45,13 @@ class Teco : public CodeModel {
   State start(const Clips& context, const Seeds& seeds) override;
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;
   int64_t clips_in(const State& state) const override { return waiting_latent(state).size(0); }
+  bool draws() const override { return true; }  // the orders in which its prior says the tokens, at least
   std::unique_ptr<FrameEngine> compile(const EngineOptions& options) override;
 
   const TecoOptions& options() const { return options_; }
 
  private:
-  double* temperature_setting() override { return &options_.draft.sampling.temperature; }
+  double* temperature_setting() override { return options_.draft.sampling.temperature_setting(); }
   friend class TecoEngine;
   struct Latents {
     at::Tensor z, zq;  // [N,E,h,w]: as they are, and the nearest that codes can say
