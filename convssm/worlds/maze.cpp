@@ -41,8 +41,8 @@ std::vector<int64_t> close_region(MazeLayout& maze, const MazeSteps& steps, int6
   return region;
 }
 
-// To random cells of the region by the shortest way, after the actions of `first`. A share of `strays` actions is any other than none;
-// from where it leads, the way is a new one.
+// To random cells of the region by the shortest way, after the actions of `first`. A share of `strays` actions is drawn from all but
+// none; from where it leads, the way is a new one.
 class Wanderer : public PlannedPolicy {
  public:
   Wanderer(const MazeLayout& maze, std::vector<int64_t> region, MazeSpot spot, std::vector<int64_t> first,
@@ -168,8 +168,9 @@ MazeOptions MazeOptions::from_json(const nlohmann::json& json) {
   require(o.size >= 3 && o.size <= 64, "size must be 3 to 64 cells", o.size);
   require(o.loops >= 0 && o.loops <= 1, "loops must be 0 to 1", o.loops);
   require(o.strays >= 0 && o.strays <= 0.9, "strays must be 0 to 0.9", o.strays);
-  require(o.strays == 0 || (o.moves == MazeMoves::cells && o.protocol != Protocol::retrieval),
-          "strays is of moves: cells, and not of the protocol retrieval; otherwise it must be 0", o.strays);
+  const bool wanders = o.protocol == Protocol::walk || o.protocol == Protocol::reasoning;
+  require(o.strays == 0 || (o.moves == MazeMoves::cells && wanders),
+          "strays is of moves: cells and of the protocols walk and reasoning; otherwise it must be 0", o.strays);
   const bool planned = o.protocol == Protocol::loop || o.protocol == Protocol::reasoning;
   const int64_t least = o.moves == MazeMoves::eighths ? 64 : o.moves == MazeMoves::quarters ? 33 : 16;
   if (planned && o.second < least) {

@@ -27,7 +27,7 @@ struct MazeOptions : WorldOptions {
   double loops = 0.1;  // share of the inner walls that is taken away, so that there are several ways
   MazeLook look = MazeLook::patterns;
   MazeMoves moves = MazeMoves::eighths;
-  double strays = 0;  // share of actions off the way to the goal, some against a wall; of MazeMoves::cells
+  double strays = 0;  // share of actions drawn at random, some of them against a wall; of MazeMoves::cells
 
   static MazeOptions from_json(const nlohmann::json& json);
 };

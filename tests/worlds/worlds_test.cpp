@@ -217,6 +217,11 @@ TEST(Worlds, StrayingWalkersPushAgainstWalls) {
   }
   EXPECT_THROW(make_worlds({{"name", "maze"}, {"strays", 0.3}}, 1), Error) << "moves that are parts of a cell";
   EXPECT_THROW(make(1.0), Error);
+  for (const char* protocol : {"loop", "retrieval"}) {
+    EXPECT_THROW(
+        make_worlds({{"name", "maze"}, {"moves", "cells"}, {"strays", 0.3}, {"second", 48}, {"protocol", protocol}}, 1),
+        Error);
+  }
 }
 
 // The same few colours in every maze, near and far.
