@@ -46,6 +46,7 @@ TEST(Demo, ShowsTheNewOneAloneAndSaysWhy) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_contains(outcome.err, "no pretrained model");
   expect_contains(outcome.out, "truth | just trained: 7 frames after the same 2");
+  expect_contains(outcome.out, " serve " CONVSSM_SOURCE_DIR "/pretrained/maze-convs5\n");
   EXPECT_EQ(io::read_gif(scratch.path("out/future.gif")).shape()[2], 2 * kPanel + kGap);
   const std::string config = read_all(scratch.path("out/demo.yaml"));
   const Outcome other = run("demo --out " + scratch.path("out"));  // without the small model of before

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostBytes = 4'000'000;
+constexpr uint64_t kMostBytes = 8'000'000;
 
 std::vector<std::string> pretrained_folders() {
   std::vector<std::string> folders;
