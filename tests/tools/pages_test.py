@@ -214,7 +214,8 @@ class Worlds(unittest.TestCase):
         def rows(offset=0):
             scores = {"core": psnr + offset, "copy last frame": 10.0, "tokenizer ceiling": 26.0}
             return [{"name": name, **({"fvd_i3d": {"mean": 100 - value}} if fvd else
-                                      {"psnr_f01": {"mean": value}, "lpips_alex": {"mean": value / 100}})}
+                                      {"psnr_f01": {"mean": value}, "ssim_gauss11": {"mean": value / 50},
+                                       "lpips_alex": {"mean": value / 100}})}
                     for name, value in scores.items()]
 
         def setting(context, frames, actions):
@@ -240,24 +241,26 @@ class Worlds(unittest.TestCase):
         text = worlds.table_block(records)
         self.assertIn("**39 frames after 36, their actions given** (8 clips)", text)
         self.assertIn("**66 frames after 9, without actions** (8 clips)", text)
-        self.assertIn("| model | PSNR ↑ | LPIPS ↓ |\n", text)
-        self.assertIn("| A | **15.50** ± 0.50 | 0.155 ± 0.005 |\n", text)
-        self.assertIn("| model | PSNR ↑ | LPIPS ↓ | FVD ↓ |", text)
-        self.assertIn("| A | **15.50** ± 0.50 | 0.155 ± 0.005 | **84.5** ± 0.5 |", text)
-        self.assertIn("| tokenizer ceiling | 26.00 | 0.260 | 74.0 |", text)
+        self.assertIn("| model | PSNR ↑ | SSIM ↑ | LPIPS ↓ |\n", text)
+        self.assertIn("| A | **15.50** ± 0.50 | **0.310** ± 0.010 | 0.155 ± 0.005 |\n", text)
+        self.assertIn("| model | PSNR ↑ | SSIM ↑ | LPIPS ↓ | FVD ↓ |", text)
+        self.assertIn("| A | **15.50** ± 0.50 | **0.310** ± 0.010 | 0.155 ± 0.005 | **84.5** ± 0.5 |", text)
+        self.assertIn("| tokenizer ceiling | 26.00 | 0.520 | 0.260 | 74.0 |", text)
         short = worlds.short_block(records)
-        self.assertIn("| model | PSNR ↑ | LPIPS ↓ | FVD, without actions ↓ |\n", short)
-        self.assertIn("| A | **15.50** | 0.155 | **84.5** |\n", short)
+        self.assertIn("| model | PSNR ↑ | SSIM ↑ | LPIPS ↓ | FVD, without actions ↓ |\n", short)
+        self.assertIn("| A | **15.50** | **0.310** | 0.155 | **84.5** |\n", short)
         memory = worlds.memory_block(records)
-        self.assertIn("PSNR, seen before ↑ | LPIPS, seen before ↓ | PSNR, never seen ↑ | LPIPS, never seen ↓ | PSNR, loop ↑", memory)
-        self.assertIn("| B | 15.00 | 0.150 | 13.00 | 0.130 | 14.00 | 0.140 |", memory)
-        self.assertIn("| A | **16.50** ± 0.50 |", memory)
-        self.assertIn("| small | 0.16 M | 10 | 12.00 | 0.120 | 13.00 | 88.0 |", worlds.short_runs_block(records, "ablation"))
+        self.assertIn("SSIM, seen before ↑ | LPIPS, seen before ↓ | SSIM, never seen ↑ | LPIPS, never seen ↓ | SSIM, loop ↑", memory)
+        self.assertIn("| B | 0.300 | 0.150 | 0.260 | 0.130 | 0.280 | 0.140 |", memory)
+        self.assertIn("| A | **0.330** ± 0.010 |", memory)
+        self.assertIn("| small | 0.16 M | 10 | 12.00 | 0.240 | 0.120 | 0.260 | 88.0 |", worlds.short_runs_block(records, "ablation"))
         pictures = results.Pictures(records, Path("docs"), Path("results/maze"))
         blocks = worlds.blocks(records, "maze", pictures, Path("docs/results.md"))
         self.assertIn("![PSNR over the horizon](maze_psnr.png)", blocks["curves"]())
         self.assertEqual(pictures.made[Path("docs/maze_lpips.png")], ["--only", "a,b", "--metric", "lpips_alex", "--chart"])
         self.assertEqual(blocks["strips"](), "")
+        self.assertEqual(worlds.blocks([record("s1", "s1", "sweep")], "maze", pictures, Path("docs/results.md"))["table"](),
+                         "No row is recorded.\n")
         self.assertIn("`make results ROW=maze/b`", blocks["rows"]())
         self.assertEqual(worlds.table_block([]) + worlds.memory_block([]) + worlds.short_runs_block([], "ablation"), "")
 
@@ -405,7 +408,7 @@ class Pages(unittest.TestCase):
         self.assertNotIn("results_lpips.png", page)  # no curve of it
         self.assertEqual(self.picture("timing_rates"), "rates")
         self.assertIn("--metric psnr_f01 --chart docs/", self.picture("psnr"))
-        self.assertIn("--only convs5,convlstm,transformer --strips docs/", self.picture("strips"))
+        self.assertIn("--only convs5 --strips docs/", self.picture("strips"))
 
     def test_with_an_unknown_block_write_nothing(self):
         page, _ = self.fill(["strips", "speed"], [], code=1)

@@ -133,6 +133,9 @@ class Results(unittest.TestCase):
         self.assertIn("was begun with other values", self.run_driver(code=1))
         self.write_plan(PLAN)
         (self.root / "configs/laptop/a.yaml").write_text("seed: 3\n")
+        self.assertIn("the records a, a_seed2 in", self.run_driver(code=1))
+        for row in ("a", "a_seed2"):
+            shutil.rmtree(self.root / "results" / row)
         self.assertIn("was begun with other values", self.run_driver(code=1))
 
     def test_a_record_that_the_plan_no_longer_means_is_not_taken_for_it(self):
@@ -254,6 +257,13 @@ class Results(unittest.TestCase):
         self.assertEqual((record["lr"], len(record["commands"])), (1e-3, 4))
         self.run_driver(*arguments)
         self.assertEqual(self.calls(), [])
+        again = self.run_driver(*arguments, "m")
+        self.assertIn("m                    4 frames, 2+4  psnr_f01         22.0000   recorded   22.0000", again)
+        self.assertIn("m fvd                4 frames, 2+4  psnr_f01         22.0000   recorded   22.0000", again)
+        plan["rows"][0]["evaluate"] = ["evaluate.batch=3"]
+        (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
+        self.assertIn("m                    table      stale", self.run_driver(*arguments, "--list"))
+        plan["rows"][0]["evaluate"] = ["evaluate.batch=2"]
         plan["parts"]["table"]["evaluate"]["retrieval"] = ["data.protocol=retrieval"]  # a scoring that the record does not have
         (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
         self.assertIn("m                    table      to do", self.run_driver(*arguments, "--list"))
@@ -261,6 +271,12 @@ class Results(unittest.TestCase):
         self.assertTrue((self.root / "results/maze/m/retrieval.json").exists())
         shutil.rmtree(self.root / "results/maze/m")
         shutil.rmtree(self.root / "runs/maze/m")
+        shutil.rmtree(self.root / "runs/again/maze", ignore_errors=True)
+        plan["prepare"][0]["command"][-1] = "train.lr=5e-4"
+        (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
+        self.assertIn("runs/maze/tokenizer was made by", self.run_driver(*arguments, code=1))
+        plan["prepare"][0]["command"][-1] = "train.lr=1e-3"
+        (self.root / "results/maze/plan.json").write_text(json.dumps(plan))
         without = arguments[:4]
         self.run_driver(*without, HOME=str(self.root), CONVSSM_WEIGHTS="")  # FVD is left out
         self.assertFalse((self.root / "results/maze/m/fvd.json").exists())

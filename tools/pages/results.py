@@ -10,8 +10,8 @@ from timing import timing_tables
 
 KINDS = [["psnr_f01", "psnr_u8"], ["ssim_gauss11", "ssim_uniform7"], ["lpips_alex", "lpips_squeeze", "lpips_vgg"], ["fvd_i3d"]]
 STYLES = {"psnr": ("PSNR", 1, 2), "ssim": ("SSIM", 1, 3), "lpips": ("LPIPS", -1, 3), "fvd": ("FVD", -1, 1)}
-STRIP_ROWS = {"results": "convs5,convlstm,transformer", "maze": "convs5,transformer,teco_convs5",
-              "vizdoom": "convs5,transformer,teco_convs5,teco_transformer"}
+STRIP_ROWS = {"results": ["convs5", "convlstm", "transformer"], "maze": ["convs5", "transformer", "teco_convs5"],
+              "vizdoom": ["convs5", "transformer", "teco_convs5", "teco_transformer"]}
 
 # A row of a table: a model with its seeds, or a forecast without a model, which stands in the scores of the first row.
 Line = namedtuple("Line", "label records forecast")
@@ -258,10 +258,10 @@ class Pictures:
                                    ["--metric", metric, "--chart"]) for metric in drawn)
 
     def strips(self, page):
-        strips = [Path(line.records[0]["folder"]) / "samples/evaluate-strip-0.png" for line in model_lines(self.records, "table")]
-        if not any(strip.is_file() for strip in strips):
-            return ""
-        return self.link("strips", "truth above, forecasts below it", page, ["--only", STRIP_ROWS[self.source.name], "--strips"])
+        drawn = {line.records[0]["row"] for line in model_lines(self.records, "table")
+                 if (Path(line.records[0]["folder"]) / "samples/evaluate-strip-0.png").is_file()}
+        rows = [row for row in STRIP_ROWS[self.source.name] if row in drawn]
+        return self.link("strips", "truth above, forecasts below it", page, ["--only", ",".join(rows), "--strips"]) if rows else ""
 
     def timing(self, page):
         for folder in (Path(record["folder"]) for record in self.records):

@@ -56,12 +56,18 @@ def make_again(plan, names, program, options):
 
     in_parallel(program, lambda: [plan.rows[name] for name in left], work, options.jobs)
     for name in names:
-        recorded = dict(scores(plan.records / name)) if plan.record(name) else {}
-        for frames, values in scores(runs / name):
-            for metric, value in values.items():
-                known = recorded.get(frames, {}).get(metric)
-                print(f"{name:<20} {frames:>5} frames  {metric:<14} {value:9.4f}   recorded "
-                      + ("nothing" if known is None else f"{known:9.4f}"))
+        for scoring in maker.kept_scorings(plan.rows[name]):
+            show_beside(name, scoring, runs / name / maker.scoring_file(scoring), plan.records / name / f"{scoring}.json")
+
+
+def show_beside(name, scoring, made, recorded):
+    known = dict(scores(recorded)) if recorded.exists() else {}
+    title = name if scoring == "metrics" else f"{name} {scoring}"
+    for what, values in scores(made):
+        for metric, value in values.items():
+            before = known.get(what, {}).get(metric)
+            print(f"{title:<20} {what:>12}  {metric:<14} {value:9.4f}   recorded "
+                  + ("nothing" if before is None else f"{before:9.4f}"))
 
 
 def positive(text):

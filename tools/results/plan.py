@@ -16,12 +16,13 @@ import json, statistics
 from pathlib import Path
 
 
-def scores(folder):
-    """(frames, {metric: mean}) of the model for each horizon of a scored run."""
-    metrics = json.load(open(folder / "metrics.json"))
-    for horizon in metrics["horizons"]:
-        model = horizon["rows"][0]
-        yield horizon["frames"], {name: model[name]["mean"] for name in metrics["protocol"]["metrics"] if model.get(name)}
+def scores(file):
+    """(frames and setting, {metric: mean}) of the model for each horizon of a scoring, of each setting if it has some."""
+    metrics = json.load(open(file))
+    for setting in metrics.get("settings", [metrics]):
+        for horizon in setting["horizons"]:
+            model, what = horizon["rows"][0], f"{horizon['frames']} frames" + (f", {setting['name']}" if "name" in setting else "")
+            yield what, {name: model[name]["mean"] for name in metrics["protocol"]["metrics"] if model.get(name)}
 
 
 def first_psnr(folder, frames):

@@ -1,5 +1,5 @@
 """Makes a row: trains, scores, keeps what the page cites."""
-import json, os, shutil, threading
+import hashlib, json, os, shutil, threading
 from pathlib import Path
 
 from program import Diverged, commit, machine, say, write_whole
@@ -43,13 +43,31 @@ class Maker:
         return [name for name, arguments in row["evaluate"].items()
                 if "evaluate.metrics=[fvd_i3d]" in arguments and not self.weights]
 
+    def kept_scorings(self, row):
+        return [name for name in row["evaluate"] if name not in self.left_out(row)]
+
+    @staticmethod
+    def scoring_file(name):
+        """In a run."""
+        return "metrics.json" if name == "metrics" else f"{name}/metrics.json"
+
     def prepare(self, row):
         """What all rows need, or those of some configs, such as a tokenizer and the codes of its clips."""
+        file = self.runs / "prepared.json"  # what each of them was made by
         with self.prepared:
             for step in self.plan.prepare:
-                if row["of"] in step.get("of", [row["of"]]) and not Path(step["makes"]).exists():
-                    say(" ".join(step["command"]))
+                if row["of"] not in step.get("of", [row["of"]]):
+                    continue
+                done, words = json.loads(file.read_text()) if file.exists() else {}, " ".join(step["command"])
+                if not Path(step["makes"]).exists():
+                    say(words)
                     self.program.call(step["command"], self.runs / "prepare.log", os.cpu_count())
+                elif words not in done.get(step["makes"], [words]):
+                    raise SystemExit(f"error: {step['makes']} was made by\n  {' and '.join(done[step['makes']])}\nand the plan now "
+                                     f"says\n  {words}\nRemove it to make it anew")
+                done[step["makes"]] = list(dict.fromkeys([*done.get(step["makes"], []), words]))
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(file, json.dumps(done, indent=1) + "\n")
 
     def make(self, row):
         """Trains and scores a row from where it was left; its record."""
@@ -60,7 +78,7 @@ class Maker:
         record = {"row": name, "label": row["label"], "part": row["part"], "of": row["of"], "place": row["place"], "lr": lr,
                   "scored": list(row["evaluate"]), "left_out": self.left_out(row),
                   "commands": [f"convssm --threads {self.threads} {' '.join(words)}" for words in steps],
-                  "commit": begun, "machine": machine(), "threads": self.threads}
+                  "config": self.config_hash(row), "commit": begun, "machine": machine(), "threads": self.threads}
         steps[0] = [*train, "--resume"]
         self.prepare(row)
         try:
@@ -95,20 +113,28 @@ class Maker:
         shutil.rmtree(self.runs / name)
         self.begun_file(name).unlink(missing_ok=True)
 
+    def config_hash(self, row):
+        return hashlib.sha256((self.plan.configs / f"{row['of']}.yaml").read_bytes()).hexdigest()[:16]
+
     def is_stale(self, row):
-        """Whether the record was trained with other values than the plan has now."""
+        """Whether the record was trained or scored with other values than the plan and the config have now."""
         record = self.plan.record(row["row"])
         if not record or not (row.get("lr") or self.plan.best_rate(row["of"])):
             return False
-        made = record["commands"][0].split(" train ", 1)[1]
-        return made != " ".join(self.train_arguments(row)[1][1:])
+        if record.get("config", self.config_hash(row)) != self.config_hash(row):
+            return True
+
+        def plain(words):  # metrics whose weights are missing are left out of a scoring
+            return words.replace(",lpips_alex", "").replace(" --weights $CONVSSM_WEIGHTS", "")
+
+        train, *scorings = (command.split(" ", 3)[3] for command in record["commands"])
+        now = [plain(" ".join(words)) for words in self.scorings(row)]
+        return train != " ".join(self.train_arguments(row)[1]) or any(plain(words) not in now for words in scorings)
 
     def is_whole(self, row):
         """Whether a run has all that its record needs."""
         run = self.runs / row["row"]
-        files = [run / ("" if name == "metrics" else name) / "metrics.json" for name in row["evaluate"]
-                 if name not in self.left_out(row)]
-        return all(file.exists() for file in files) and (not row.get("timing") or (run / "timing.json").exists())
+        return all((run / self.scoring_file(name)).exists() for name in self.kept_scorings(row)) and (not row.get("timing") or (run / "timing.json").exists())
 
     def copy(self, file, to):
         """Without places of this machine: a score that is missing names the folder where its weights are not."""
@@ -126,7 +152,7 @@ class Maker:
         scored = [] if record.get("diverged") else row["evaluate"]
         files = {name: name for name in KEPT + (TIMING if row.get("timing") else [])}
         for name in [name for name in scored if name not in record["left_out"]]:
-            files["metrics.json" if name == "metrics" else f"{name}/metrics.json"] = f"{name}.json"
+            files[self.scoring_file(name)] = f"{name}.json"
         if "metrics" in scored and row["part"] != "sweep":
             files |= {name: name for name in STRIPS}
         for name, kept in files.items():
