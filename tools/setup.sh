@@ -26,6 +26,7 @@ packages=(
   "libavutil-dev|MP4 files"
   "libswscale-dev|MP4 files"
   "libhdf5-dev|HDF5 files"
+  "libnetcdf-dev|NetCDF files"
   "libyaml-cpp-dev|configuration files"
   "libxxhash-dev|checksums of checkpoints"
   "librsvg2-dev|charts as PNG files"

@@ -1,4 +1,4 @@
-// libhdf5 of Debian is not made for threads: one lock is held by everything here. A chunk of elements is at most a few
+// A chunk of elements is at most a few
 // boxes of the array, from the whole rows in its middle to parts of rows at its ends. A file cannot make this open another
 // one: links to files, arrays kept in other files, virtual arrays and filters loaded from the disk are refused.
 #include "convssm/io/hdf5.h"
@@ -13,16 +13,13 @@
 #include "convssm/base/error.h"
 #include "convssm/base/file_memory.h"
 #include "convssm/base/natural_order.h"
+#include "convssm/io/hdf5_lock.h"
 #include "convssm/io/source.h"
 #include "convssm/io/text.h"
 
 namespace convssm::io {
-namespace {
 
-constexpr size_t max_objects = 1 << 20;
-constexpr int max_depth = 32;
-
-std::recursive_mutex& library_lock() {
+std::recursive_mutex& hdf5_lock() {
   static std::recursive_mutex mutex;
   static const bool once = [] {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print
@@ -32,6 +29,11 @@ std::recursive_mutex& library_lock() {
   static_cast<void>(once);
   return mutex;
 }
+
+namespace {
+
+constexpr size_t max_objects = 1 << 20;
+constexpr int max_depth = 32;
 
 class Handle {
  public:
@@ -203,7 +205,7 @@ struct Hdf5Array::Open {
 };
 
 std::vector<std::string> hdf5_names(const std::string& path) {
-  const std::lock_guard lock(library_lock());
+  const std::lock_guard lock(hdf5_lock());
   const Handle file = open_file(path);
   std::vector<std::string> names;
   const Handle root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
@@ -214,9 +216,9 @@ std::vector<std::string> hdf5_names(const std::string& path) {
 }
 
 Hdf5Array::Hdf5Array(const std::string& path, const std::string& name) : path_(path), name_(name) {
-  const std::lock_guard lock(library_lock());
+  const std::lock_guard lock(hdf5_lock());
   auto open = std::unique_ptr<Open, void (*)(Open*)>(new Open{open_file(path), {}}, [](Open* it) {
-    const std::lock_guard closing(library_lock());
+    const std::lock_guard closing(hdf5_lock());
     delete it;
   });
   const auto is_link = [&](const std::string& part) {
@@ -289,7 +291,7 @@ Array Hdf5Array::read(uint64_t first, uint64_t count) const {
   if (count == 0) return array;
   std::vector<Box> boxes;
   add_boxes(info_.shape, 0, std::vector<hsize_t>(info_.shape.size(), 0), first, count, boxes);
-  const std::lock_guard lock(library_lock());
+  const std::lock_guard lock(hdf5_lock());
   const Handle space(H5Dget_space(open_->dataset), H5Sclose), file_type(H5Dget_type(open_->dataset), H5Tclose);
   const hid_t type = info_.dtype == DType::bool8 ? static_cast<hid_t>(file_type) : memory_type(info_.dtype);
   std::byte* out = array.bytes().data();

@@ -1,0 +1,11 @@
+// libhdf5 of Debian is not made for threads: whoever calls it, or a library that does, holds this lock.
+#pragma once
+
+#include <mutex>
+
+namespace convssm::io {
+
+// The first call also makes libhdf5 silent, and keeps it from loading filters from the disk.
+std::recursive_mutex& hdf5_lock();
+
+}  // namespace convssm::io
