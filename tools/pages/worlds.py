@@ -3,7 +3,7 @@ places that were seen before, and protocols that test a memory. From the records
 import functools, json
 from pathlib import Path
 
-from results import STYLES, Column, Line, cost_columns, model_lines, rows_block, sweep_block, table
+from results import STRIP_ROWS, STYLES, Column, Line, cost_columns, model_lines, rows_block, sweep_block, table
 
 PROTOCOLS = ["retrieval", "loop", "reasoning"]
 QUALITY = ["psnr_f01", "ssim_gauss11", "lpips_alex"]
@@ -73,12 +73,12 @@ def table_block(records):
                   if names else "")
 
 
-def short_block(records):
-    """For README: scores with actions, and FVD as the paper has it, without."""
-    lines = model_lines(records, "table")
+def short_block(records, name):
+    """For README: scores with actions, and FVD as the paper has it, without, of the models whose strips are shown."""
+    lines = [line for line in model_lines(records, "table") if line.records[0]["row"] in STRIP_ROWS[name]]
     if not lines:
         return ""
-    everyone = lines + trivial_lines(lines)
+    everyone = lines + [line for line in trivial_lines(lines) if line.forecast != "blank frame"]
     columns = [score_column("metrics", 0, metric) for metric in QUALITY] + [score_column("fvd", 1, "fvd_i3d", title="FVD, without actions")]
     return table(everyone, [column for column in columns if has(everyone, column)], rivals=forecasts(everyone))
 
@@ -115,7 +115,7 @@ def curves_block(records, pictures, page):
 
 
 def blocks(records, name, pictures, page):
-    make = {"table": table_block, "short": short_block, "memory": memory_block, "sweep": sweep_block,
+    make = {"table": table_block, "short": lambda records: short_block(records, name), "memory": memory_block, "sweep": sweep_block,
             "ablations": lambda records: short_runs_block(records, "ablation")}
     nothing = "No row is recorded.\n" if records else ""  # otherwise numbers of rows that are gone would stay
     return {**{name: (lambda function=function: function(records) or nothing) for name, function in make.items()},
