@@ -10,10 +10,14 @@ pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libswsca
 pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 pkg_check_modules(NETCDF REQUIRED IMPORTED_TARGET netcdf)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(RSVG REQUIRED IMPORTED_TARGET librsvg-2.0)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
-set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::HDF5 PkgConfig::NETCDF PkgConfig::XXHASH)
+set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::HDF5 PkgConfig::NETCDF PkgConfig::XXHASH
+                          PkgConfig::BLOSC PkgConfig::ZSTD PkgConfig::LZ4)
 set(drawing_libraries $<LINK_ONLY:PkgConfig::RSVG>)  # its headers are for report/picture.cpp alone
 set(convssm_fmt fmt::fmt)
 if(NOT CONVSSM_BUILD_FUZZERS)

@@ -252,6 +252,34 @@ def make_csv():
     write("csv/one_column", b"action\n0\n1\n")
 
 
+def make_zarr():
+    """Arrays of the golden stores: what fuzz_zarr takes the metadata for, the metadata, a zero byte, the first chunk or shard."""
+    stores = FOLDER.parents[1] / "tests/io/data/zarr"
+    v2 = json.loads((stores / "v2.zarr/.zmetadata").read_text())["metadata"]
+    v3 = json.loads((stores / "v3.zarr/zarr.json").read_text())["consolidated_metadata"]["metadata"]
+
+    def add(name, kind, metadata, chunk=b""):
+        text = json.dumps(metadata, separators=(",", ":"))
+        write("zarr/" + name, kind + text.encode() + b"\0" + chunk)
+
+    for key in ["types/big_f8", "types/little_b1", "codecs/zlib", "codecs/gzip", "codecs/zstd_sum", "codecs/lz4",
+                "codecs/blosc_lz4_1", "codecs/blosc_zstd_1", "codecs/blosc_zlib_1", "codecs/blosc_blosclz_1", "filters/scaled_delta",
+                "filters/delta_f4", "order/f", "order/f_filtered", "missing/nan"]:
+        file = next(file for file in [stores / "v2.zarr" / key / name for name in ("0", "0.0")] if file.exists())
+        add("v2_" + key.replace("/", "_"), b"2", v2[key + "/.zarray"], file.read_bytes())
+    for key in ["types/big_f8", "codecs/crc32c_zstd", "codecs/shuffle_zlib", "codecs/scaled", "order/transposed", "keys/v2_dot",
+                "shards/plain", "shards/blosc_crc", "shards/index_start", "shards/index_big", "shards/missing", "shapes/scalar"]:
+        folder = stores / "v3.zarr" / key
+        files = [folder / name for name in ("c/0/0", "c/0", "0.0", "c")]
+        file = next(file for file in files if file.is_file())
+        add("v3_" + key.replace("/", "_"), b"3", v3[key], file.read_bytes())
+    add("consolidated_v2", b"m", {"metadata": {"a/.zarray": v2["types/big_f8/.zarray"], "a/.zattrs": {
+        "_ARRAY_DIMENSIONS": ["x"], "b": [1, 2.5], "c": "NaN", "d": {}}, ".zgroup": {"zarr_format": 2}, ".zattrs": {"t": "x"}}})
+    add("consolidated_v3", b"3", {"zarr_format": 3, "node_type": "group", "attributes": {"t": 1}, "consolidated_metadata": {
+        "kind": "inline", "metadata": {"a": v3["names/some"], "g": {"zarr_format": 3, "node_type": "group"}}}})
+    write("zarr/bare", b'2{"a":NaN,"b":[-Infinity]}')
+
+
 make_npy()
 make_npz()
 make_safetensors()
@@ -260,3 +288,4 @@ make_yaml()
 make_csv()
 make_tf_bundle()
 make_torch_file()
+make_zarr()

@@ -1,0 +1,156 @@
+// A box of an array is put together from the chunks that it touches, row by row, where a row is what lies together in both.
+#include "convssm/io/zarr.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "convssm/base/error.h"
+#include "convssm/io/zarr_chunks.h"
+#include "convssm/io/zarr_metadata.h"
+
+namespace convssm::io {
+namespace {
+
+constexpr const char* name_of_root = "data";
+
+// The part of the box that one chunk holds; offsets and lengths along each dimension.
+struct Overlap {
+  std::vector<int64_t> in_box, in_chunk, lengths;
+};
+
+Overlap overlap_of(std::span<const int64_t> first, std::span<const int64_t> count, std::span<const int64_t> chunks,
+                   std::span<const int64_t> position) {
+  Overlap part;
+  for (size_t d = 0; d < first.size(); ++d) {
+    const int64_t start = position[d] * chunks[d], from = std::max(start, first[d]);
+    const int64_t left_in_chunk = chunks[d] - (from - start), left_in_box = first[d] + count[d] - from;
+    part.in_box.push_back(from - first[d]);
+    part.in_chunk.push_back(from - start);
+    part.lengths.push_back(std::min(left_in_chunk, left_in_box));
+  }
+  return part;
+}
+
+// Calls `copy` with the first element in the box, that in the chunk, and the length, of every row.
+template <typename Copy>
+void for_each_row(const Overlap& part, std::span<const int64_t> box, std::span<const int64_t> chunk, const Copy& copy) {
+  size_t rows = part.lengths.size();  // dimensions that are counted: the ones behind them lie together
+  int64_t row = 1;
+  for (bool together = true; rows > 0 && together; --rows) {
+    row *= part.lengths[rows - 1];
+    together = part.lengths[rows - 1] == box[rows - 1] && part.lengths[rows - 1] == chunk[rows - 1];
+  }
+  std::vector<int64_t> at(rows, 0);
+  for (;;) {
+    int64_t to = 0, from = 0;
+    for (size_t d = 0; d < box.size(); ++d) {
+      to = to * box[d] + part.in_box[d] + (d < rows ? at[d] : 0);
+      from = from * chunk[d] + part.in_chunk[d] + (d < rows ? at[d] : 0);
+    }
+    copy(to, from, row);
+    size_t d = rows;
+    while (d > 0 && ++at[d - 1] == part.lengths[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+std::string parent_of(const std::string& folder) {
+  const size_t slash = folder.rfind('/');
+  return slash == folder.npos ? "" : folder.substr(0, slash);
+}
+
+class ZarrFile : public GridFile {
+ public:
+  ZarrFile(const std::string& path, std::unique_ptr<ZarrChunks> chunks, ZarrContent content)
+      : GridFile(path, content.version == 3 ? "Zarr v3" : "Zarr v2"),
+        chunks_(std::move(chunks)),
+        arrays_(std::move(content.arrays)) {
+    for (size_t i = 0; i < arrays_.size(); ++i) {
+      numbers_.emplace(arrays_[i].folder.empty() ? name_of_root : arrays_[i].folder, i);
+    }
+    std::vector<GridVariable> variables;
+    for (const auto& [name, number] : numbers_) variables.push_back(describe(name, arrays_[number]));
+    set_content(std::move(variables), std::move(content.attributes));
+  }
+
+ private:
+  GridVariable describe(const std::string& name, const ZarrArray& array) const {
+    GridVariable variable{.name = name, .dtype = array.dtype, .shape = array.shape, .attributes = array.attributes};
+    for (size_t d = 0; d < array.shape.size(); ++d) {
+      variable.chunks.push_back(std::clamp<int64_t>(array.chunks[d], 1, std::max<int64_t>(array.shape[d], 1)));
+      const bool named = d < array.dimensions.size() && !array.dimensions[d].empty();
+      variable.dimensions.push_back(named ? dimension(array, d) : fmt::format("{}_dim_{}", name, d));
+    }
+    return variable;
+  }
+
+  // A dimension belongs to the nearest group around the array that has its coordinates, else to the array's own.
+  std::string dimension(const ZarrArray& array, size_t d) const {
+    const std::string own = parent_of(array.folder);
+    for (std::string group = own;; group = parent_of(group)) {
+      const std::string name = zarr_key(group, array.dimensions[d]);
+      const auto at = numbers_.find(name);
+      if (at != numbers_.end() && arrays_[at->second].shape == std::vector<int64_t>{array.shape[d]}) return name;
+      if (group.empty()) return zarr_key(own, array.dimensions[d]);
+    }
+  }
+
+  void fetch(const GridVariable& variable, std::span<const int64_t> first, Array& out) const override {
+    const auto at = numbers_.find(variable.name);
+    if (at == numbers_.end() || arrays_[at->second].shape != variable.shape ||
+        arrays_[at->second].dtype != variable.dtype) {
+      fail(ErrorKind::usage, "{}: '{}' is not a variable of this store", path(), variable.name);
+    }
+    const ZarrArray& array = arrays_[at->second];
+    if (!array.refusal.empty()) fail(ErrorKind::data, "{}: '{}' {}", path(), variable.name, array.refusal);
+    const std::vector<int64_t>&chunks = array.chunks, &count = out.shape();
+    std::vector<int64_t> begin, position;
+    for (size_t d = 0; d < chunks.size(); ++d) begin.push_back(first[d] / chunks[d]);
+    position = begin;
+    for (;;) {
+      copy_chunk(array, at->second, position, first, out);
+      size_t d = chunks.size();
+      while (d > 0 && ++position[d - 1] > (first[d - 1] + count[d - 1] - 1) / chunks[d - 1]) {
+        position[d - 1] = begin[d - 1];
+        --d;
+      }
+      if (d == 0) return;
+    }
+  }
+
+  void copy_chunk(const ZarrArray& array, size_t number, std::span<const int64_t> position,
+                  std::span<const int64_t> first, Array& out) const {
+    const Overlap part = overlap_of(first, out.shape(), array.chunks, position);
+    const std::optional<Array> chunk = chunks_->read(array, number, position);
+    const auto item = static_cast<int64_t>(dtype_size(array.dtype));
+    std::byte* to = out.bytes().data();
+    if (chunk) {
+      const std::byte* from = chunk->bytes().data();
+      for_each_row(part, out.shape(), array.chunks, [&](int64_t in_box, int64_t in_chunk, int64_t length) {
+        std::memcpy(to + in_box * item, from + in_chunk * item, static_cast<size_t>(length * item));
+      });
+    } else {
+      const bool one_byte = std::ranges::count(array.fill, array.fill[0]) == item;
+      for_each_row(part, out.shape(), part.lengths, [&](int64_t in_box, int64_t, int64_t length) {
+        std::byte* row = to + in_box * item;
+        if (one_byte) std::memset(row, std::to_integer<int>(array.fill[0]), static_cast<size_t>(length * item));
+        for (int64_t i = 0; !one_byte && i < length; ++i) std::ranges::copy(array.fill, row + i * item);
+      });
+    }
+  }
+
+  std::unique_ptr<ZarrChunks> chunks_;
+  std::vector<ZarrArray> arrays_;
+  std::map<std::string, size_t> numbers_;  // in arrays_, by name
+};
+
+}  // namespace
+
+std::unique_ptr<GridFile> open_zarr(const std::string& path) {
+  auto chunks = std::make_unique<ZarrChunks>(path);
+  ZarrContent content = list_zarr(chunks->store());
+  return std::make_unique<ZarrFile>(path, std::move(chunks), std::move(content));
+}
+
+}  // namespace convssm::io
