@@ -237,7 +237,7 @@ class Server::Inside {
 
   int ask_recording(lws* wsi, const std::string& visitor) {
     handlers_.post([this, wsi, serial = connection(wsi).serial, visitor] {
-      answer({wsi, serial, visitor, {}, true, handlers_.recording(visitor)});
+      answer({wsi, serial, visitor, Reply(), true, handlers_.recording(visitor)});
     });
     lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, 60);
     return kGoOn;
@@ -318,7 +318,7 @@ class Server::Inside {
     handlers_.post(
         [this, wsi, serial = c.serial, visitor = c.visitor, message = std::exchange(c.incoming, "")]() mutable {
           Reply reply = reply_to(visitor, message);
-          answer({wsi, serial, std::move(visitor), std::move(reply)});
+          answer({wsi, serial, std::move(visitor), std::move(reply), false, nullptr});
         });
     return kGoOn;
   }
