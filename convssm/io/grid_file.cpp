@@ -28,6 +28,10 @@ const GridVariable& GridFile::variable(const std::string& name) const {
 Array GridFile::read(const GridVariable& variable, std::span<const int64_t> first,
                      std::span<const int64_t> count) const {
   const std::vector<int64_t>& shape = variable.shape;
+  const GridVariable* own = find(variable.name);
+  if (own == nullptr || own->shape != shape || own->dtype != variable.dtype) {
+    fail(ErrorKind::usage, "{}: '{}' is not a variable of this file", path_, variable.name);
+  }
   bool inside = first.size() == shape.size() && count.size() == shape.size();
   for (size_t d = 0; inside && d < shape.size(); ++d) {
     inside = first[d] >= 0 && count[d] >= 0 && count[d] <= shape[d] && first[d] <= shape[d] - count[d];

@@ -98,10 +98,6 @@ class ZarrFile : public GridFile {
 
   void fetch(const GridVariable& variable, std::span<const int64_t> first, Array& out) const override {
     const auto at = numbers_.find(variable.name);
-    if (at == numbers_.end() || arrays_[at->second].shape != variable.shape ||
-        arrays_[at->second].dtype != variable.dtype) {
-      fail(ErrorKind::usage, "{}: '{}' is not a variable of this store", path(), variable.name);
-    }
     const ZarrArray& array = arrays_[at->second];
     if (!array.refusal.empty()) fail(ErrorKind::data, "{}: '{}' {}", path(), variable.name, array.refusal);
     const std::vector<int64_t>&chunks = array.chunks, &count = out.shape();

@@ -147,8 +147,9 @@ void expect_same(const Trained& found, const Trained& expected) {
   EXPECT_LT(distance(found.future, expected.future), 3e-3);
   const auto parameters = expected.model->named_parameters();
   for (const auto& item : found.model->named_parameters()) {
-    // The first steps of AdamW are of size lr, here 0.01, whatever the gradient: rounding turns those that are almost zero.
-    EXPECT_LT((item.value().cpu() - parameters[item.key()]).abs().mean().item<double>(), 2e-3) << item.key();
+    // The first steps of AdamW are of size lr, here 0.01, whatever the gradient: rounding turns those that are almost zero, such as those
+    // of a bias before a norm. Three steps of other gradients would be some 0.01 apart.
+    EXPECT_LT((item.value().cpu() - parameters[item.key()]).abs().mean().item<double>(), 5e-3) << item.key();
   }
 }
 

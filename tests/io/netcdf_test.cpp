@@ -121,6 +121,8 @@ TEST(Netcdf, SaysWhatIsWrong) {
   expect_error(ErrorKind::usage, "not inside of 'i4'", [&] {
     file->read(file->variable("i4"), std::vector<int64_t>{0, 0}, std::vector<int64_t>{1, 3});
   });
+  const auto other = open_netcdf(path_of("groups"));
+  expect_error(ErrorKind::usage, "not a variable of this file", [&] { other->read(file->variable("i4")); });
   expect_error(ErrorKind::io, "nowhere.nc", [] { open_netcdf("nowhere.nc"); });
   expect_error(ErrorKind::data, "not a valid NetCDF file", [] { open_netcdf(data_path("little_f4.npy")); });
   set_file_memory_limit(100);
