@@ -389,10 +389,10 @@ TEST(Zarr, BoxesAndVariablesAreChecked) {
   const std::vector<int64_t> first{3, 3}, count{3, 1}, one{1};
   expect_error(ErrorKind::usage, "is not inside of", [&] { file->read(variable, first, count); });
   expect_error(ErrorKind::usage, "is not inside of", [&] { file->read(variable, one, one); });
-  expect_error(ErrorKind::usage, "not a variable of this store", [&] { other->read(variable); });
+  expect_error(ErrorKind::usage, "not a variable of this file", [&] { other->read(variable); });
   GridVariable longer = variable;
   longer.shape[0] = 100;
-  expect_error(ErrorKind::usage, "not a variable of this store", [&] { file->read(longer); });
+  expect_error(ErrorKind::usage, "not a variable of this file", [&] { file->read(longer); });
 }
 
 TEST(Zarr, MemoryIsLimited) {
