@@ -1,7 +1,8 @@
 // Files that describe themselves: named arrays of numbers with named dimensions, chunks and attributes, as NetCDF, HDF5 and Zarr hold
 // them. A box of an array is read without the rest of it.
-//   auto file = open_netcdf("era5.nc");   Array day = file->read(file->variable("t2m"), {24, 0, 0}, {24, 33, 49});
-// What the attributes mean (scale, missing values, times) is no matter of files: see io/cf.h.
+//   auto file = open_netcdf("era5.nc");
+//   Array day = file->read(file->variable("t2m"), std::array<int64_t, 3>{24, 0, 0}, std::array<int64_t, 3>{24, 33, 49});
+// Values are as they are stored: what the attributes say of scale, missing values and times is not applied.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ using GridAttributes = std::map<std::string, GridAttribute>;
 struct GridVariable {
   std::string name = {};  // behind those of its groups: "radar/rain"
   DType dtype = DType::f32;
-  std::vector<std::string> dimensions = {};  // names; of a variable in a group with those of its groups too
+  std::vector<std::string> dimensions = {};  // names, behind those of the groups that they are of
   std::vector<int64_t> shape = {};
   std::vector<int64_t> chunks = {};  // what is stored together; as `shape` if it is stored as one
   GridAttributes attributes = {};

@@ -1,6 +1,6 @@
-// A chunk of elements is at most a few
-// boxes of the array, from the whole rows in its middle to parts of rows at its ends. A file cannot make this open another
-// one: links to files, arrays kept in other files, virtual arrays and filters loaded from the disk are refused.
+// A chunk of elements is at most a few boxes of the array, from the whole rows in its middle to parts of rows at its ends. A
+// file cannot make this open another one: links to files, arrays kept in other files, virtual arrays and filters loaded from
+// the disk are refused.
 #include "convssm/io/hdf5.h"
 
 #include <hdf5.h>

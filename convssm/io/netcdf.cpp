@@ -105,6 +105,10 @@ class Netcdf4File : public GridFile {
   void list(int group, const std::string& prefix, int depth, std::vector<GridVariable>& variables) {
     if (depth > kMostDepth) damaged("its groups are nested too deeply");
     int count = 0;
+    check(nc_inq_dimids(group, &count, nullptr, 0));
+    std::vector<int> dimensions(static_cast<size_t>(std::max(count, 0)));
+    if (count > 0) check(nc_inq_dimids(group, &count, dimensions.data(), 0));
+    for (const int id : dimensions) groups_of_dimensions_[id] = prefix;
     check(nc_inq_nvars(group, &count));
     if (count < 0 || count > kMostObjects) damaged("it holds {} variables", count);
     for (int id = 0; id < count; ++id) add(group, id, prefix, variables);
@@ -132,7 +136,7 @@ class Netcdf4File : public GridFile {
       char of[NC_MAX_NAME + 1] = "";
       size_t size = 0;
       check(nc_inq_dim(group, dimensions[d], of, &size));
-      variable.dimensions.emplace_back(of);
+      variable.dimensions.push_back(groups_of_dimensions_[dimensions[d]] + of);
       variable.shape.push_back(static_cast<int64_t>(std::min<size_t>(size, INT64_MAX)));
     }
     variable.chunks = chunks_of(group, id, variable);
@@ -197,6 +201,7 @@ class Netcdf4File : public GridFile {
   OpenFile file_;
   std::vector<std::string> inside_;  // arrays of this file, by name: it could refer to others
   std::map<std::string, Place> places_;
+  std::map<int, std::string> groups_of_dimensions_;
 };
 
 }  // namespace

@@ -139,6 +139,7 @@ TEST(ServeCommand, SaysWhatIsWrong) {
   fails(kPretrained + " train.steps=3", 2, "train.steps=3");
   fails(kPretrained + " data.size=3", 2, "--world maze");
   fails(kPretrained + " --world maze --context a.npy", 2, "not both");
+  fails(kPretrained + " --context a.npy data.size=3", 2, "goes on from a recording");
   fails(kPretrained + " --world maze", 3, "3 channels");
   fails(kPretrained + " --context " + folder.path("a.npy"), 4, "a.npy");
   Serving serving(folder, kPretrained);

@@ -98,7 +98,7 @@ TEST(Netcdf, GroupsAndChunks) {
   const auto file = open_netcdf(path_of("groups"));
   ASSERT_EQ(file->variables().size(), 2u) << "text and compounds are left out";
   const GridVariable& rate = file->variable("radar/rain/rate");
-  EXPECT_EQ(rate.dimensions, (std::vector<std::string>{"time", "x"}));
+  EXPECT_EQ(rate.dimensions, (std::vector<std::string>{"time", "radar/rain/x"}));
   EXPECT_EQ(rate.chunks, (std::vector<int64_t>{2, 4}));
   EXPECT_EQ(rate.attributes.at("places").text, "here there");
   const Array box = file->read(rate, std::vector<int64_t>{1, 3}, std::vector<int64_t>{3, 2});

@@ -35,7 +35,7 @@ export class Connection {
     };
   }
 
-  // A reload of the page goes on with its walk; another tab is another visitor.
+  // A reload of the page goes on with its walk; another tab is another visitor. Whether there is a walk now.
   async join() {
     const known = sessionStorage.getItem('visitor');
     try {
@@ -43,9 +43,11 @@ export class Connection {
       about ??= await this.ask({do: 'join'});
       sessionStorage.setItem('visitor', about.visitor);
       this.on.joined(about);
+      return true;
     } catch (error) {
       this.#refusal = `${error.message} Trying again.`;
       this.#socket.close();
+      return false;
     }
   }
 

@@ -40,8 +40,8 @@ async function ask(request, done = '') {
   } catch (error) {
     setPlaying(false);
     letGo();
-    if (error.kind === 'unknown visitor') await connection.join();
-    say(error.kind === 'unknown visitor' ? 'The walk was silent for too long and is over. Here is a new one.' : error.message, true);
+    if (error.kind !== 'unknown visitor') say(error.message, true);
+    else if (await connection.join()) say('The walk was silent for too long and is over. Here is a new one.', true);
     return null;
   }
 }
@@ -248,8 +248,8 @@ function setUp() {
   $('all').checked = about.draws;
   $('moves').replaceChildren(...moveControls());
   $('moves').classList.toggle('arrows', about.action_names.length > 0);
-  $('one-step').hidden = stepsByAction();
-  say(stepsByAction() ? 'Paused: a frame comes with each action.' : playing ? 'Time runs.' : 'Paused: a frame comes with each step.');
+  $('one-step').hidden = $('one-step').disabled = stepsByAction();
+  say(!takesActions() ? 'Time runs.' : `Paused: a frame comes with each ${stepsByAction() ? 'action' : 'step'}.`);
 }
 
 function moveControls() {
