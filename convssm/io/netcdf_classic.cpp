@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "convssm/base/error.h"
+#include "convssm/io/layout.h"
 #include "convssm/io/text.h"
 
 namespace convssm::io {
@@ -27,11 +27,6 @@ uint64_t padded(uint64_t bytes) { return sum(bytes, 3) / 4 * 4; }
 // By the numbers of the format; text has the place of bytes.
 constexpr std::array<DType, 12> kTypes = {DType::u8,  DType::i8, DType::u8,  DType::i16, DType::i32, DType::f32,
                                           DType::f64, DType::u8, DType::u16, DType::u32, DType::i64, DType::u64};
-
-// From big-endian, or to it.
-void reverse_elements(std::span<std::byte> bytes, size_t size) {
-  for (size_t i = 0; size > 1 && i < bytes.size(); i += size) std::ranges::reverse(bytes.subspan(i, size));
-}
 
 double to_double(std::span<const std::byte> bytes, DType dtype) {
   const std::byte* at = bytes.data();
@@ -170,7 +165,7 @@ class HeaderReader {
         attribute.text = std::move(bytes);
       } else {
         const auto raw = std::as_writable_bytes(std::span(bytes));
-        reverse_elements(raw, size);
+        reverse_items(raw, size);
         for (uint64_t i = 0; i < length; ++i) {
           attribute.numbers.push_back(to_double(raw.subspan(i * size, size), kTypes[kind]));
         }
@@ -268,7 +263,7 @@ class ClassicFile : public GridFile {
       source_->read(offset, bytes.subspan(done, run * size));
       for (size_t d = axis; d-- > 0 && ++at[d] == out.shape()[d];) at[d] = 0;
     }
-    if constexpr (std::endian::native == std::endian::little) reverse_elements(bytes, size);
+    swap_byte_order(out);
   }
 
  private:

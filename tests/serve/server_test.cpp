@@ -305,9 +305,10 @@ TEST(Server, ALongFileGoesToASlowClientWhole) {
   RunningHost running(false, {.server = {.patience = 1}});
   Visitor visitor(running.port());
   visitor.socket.ask_json({{"do", "record"}, {"fps", 20}});
-  for (int i = 0; i < 120; ++i) visitor.step(i % 6);
+  for (int i = 0; i < 200; ++i) visitor.step(i % 6);
   visitor.socket.ask_json({{"do", "stop"}});
   const std::string whole = http(running.port(), "/recording/" + visitor.name() + ".gif");
+  ASSERT_GT(whole.size(), 3u * 65536) << "too short to go in pieces";
   testing::Socket slow(running.port(), 4096);
   slow.write("GET /recording/" + visitor.name() + ".gif HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   std::string got;
