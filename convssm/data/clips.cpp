@@ -17,8 +17,8 @@ namespace {
 constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {
     {"video", &Clips::video}, {"actions", &Clips::actions}, {"inputs", &Clips::inputs},
     {"codes", &Clips::codes}, {"valid", &Clips::valid},     {"revisit", &Clips::revisit}};
-constexpr std::pair<const char*, at::Tensor ClipTiming::*> kTimes[] = {{"dt", &ClipTiming::dt},
-                                                                       {"resets", &ClipTiming::resets}};
+constexpr std::pair<const char*, at::Tensor ClipTiming::*> kTimes[] = {
+    {"dt", &ClipTiming::dt}, {"resets", &ClipTiming::resets}, {"times", &ClipTiming::times}};
 
 // `change` on every member that is there.
 template <typename Change>
@@ -60,12 +60,12 @@ void check_like(const char* operation, const char* name, const at::Tensor& membe
 
 void check_actions(const char* operation, const at::Tensor& actions, int64_t B, int64_t T) {
   if (!actions.defined()) return;
-  const bool numbers = actions.dim() == 3;
-  ops::require(operation, (numbers || actions.dim() == 2) && actions.size(0) == B && actions.size(1) == T,
-               "actions must be [{},{}] or [{},{},A], one for each frame, got {}", B, T, B, T,
+  const int64_t dims = actions.dim();
+  ops::require(operation, (dims == 2 || dims == 3 || dims == 5) && actions.size(0) == B && actions.size(1) == T,
+               "actions must be [{},{}], [{},{},A] or [{},{},M,H,W], one for each frame, got {}", B, T, B, T, B, T,
                ops::shape_text(actions.sizes()));
-  ops::require(operation, numbers ? actions.is_floating_point() : actions.scalar_type() == at::kLong,
-               "actions must be int64 [B,T] or floats [B,T,A], got {} {}", ops::dtype_text(actions),
+  ops::require(operation, dims > 2 ? actions.is_floating_point() : actions.scalar_type() == at::kLong,
+               "actions must be int64 [B,T] or floats [B,T,A] or [B,T,M,H,W], got {} {}", ops::dtype_text(actions),
                ops::shape_text(actions.sizes()));
 }
 
@@ -172,6 +172,7 @@ void check_clips(const char* operation, const Clips& clips) {
   check_revisit(operation, clips.revisit, B, T);
   check_member(operation, "dt", clips.timing.dt, {B, T});
   check_member(operation, "resets", clips.timing.resets, {B, T});
+  check_member(operation, "times", clips.timing.times, {B, T});
   if (clips.timing.dt.defined() && clips.timing.dt.device().is_cpu()) {  // elsewhere it would wait for the device
     ops::require(operation, clips.timing.dt.gt(0).all().item<bool>(), "all intervals dt must be positive");
   }

@@ -14,11 +14,14 @@ struct ClipTiming {
   at::Tensor dt = {};       // [B,T]: the interval before each frame, in units of the training interval; all > 0
   at::Tensor resets = {};   // [B,T] bool: what was seen before this frame does not belong to it
   double step_rescale = 1;  // all intervals times this: 0.5 is twice the frame rate
+  at::Tensor times = {};    // [B,T] float64: when, in seconds since 1970-01-01 of the data's calendar
 };
 
 struct Clips {
-  at::Tensor video = {};    // [B,T,C,H,W] float32 in [-1,1]
-  at::Tensor actions = {};  // [B,T] int64, or [B,T,A] float32: action t led to frame t; negative, or NaN: masked
+  at::Tensor video = {};  // [B,T,C,H,W] float32 in [-1,1]
+  // [B,T] int64, or [B,T,A] float32, or maps [B,T,M,H,W] float32 in [-1,1]: action t led to frame t, and what is known of a
+  // frame in advance is one too; negative, or NaN: masked.
+  at::Tensor actions = {};
   at::Tensor inputs = {};   // like the video, or without one like the codes: goes in instead of what is to be predicted
   at::Tensor codes = {};    // [B,T,h,w] int64, of a tokenizer
   at::Tensor valid = {};    // [B,T,C,H,W] bool: pixels that were measured; the others hold a filler

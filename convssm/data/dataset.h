@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/data/axes.h"
 #include "convssm/data/clips.h"
 #include "convssm/data/frame_format.h"
 #include "convssm/io/array.h"
@@ -25,11 +26,14 @@ inline constexpr uint64_t any_count = uint64_t{1} << 62;  // size(): there are a
 const char* name(Split split);
 Split parse_split(const std::string& text);
 
-// The actions of a dataset: whole numbers 0 .. count-1, or `values` numbers for each frame, or none.
+// The actions of a dataset: whole numbers 0 .. count-1, or `values` numbers for each frame, or `maps` numbers for each of its
+// pixels (hour of day, height of the sun, orography: what is known in advance), or none.
 struct ActionFormat {
-  int64_t count = 0, values = 0;
-  bool none() const { return count == 0 && values == 0; }
-  bool matter() const { return count > 1 || values > 0; }  // where there is one action only, it tells nothing
+  int64_t count = 0, values = 0, maps = 0;
+  bool none() const { return count == 0 && values == 0 && maps == 0; }
+  bool matter() const {
+    return count > 1 || values > 0 || maps > 0;
+  }  // where there is one action only, it tells nothing
 };
 
 // The codes of a dataset that a tokenizer has encoded: h x w of them for each frame, 0 .. count-1; or none.
@@ -70,6 +74,9 @@ class Dataset {
   virtual FrameFormat format() const = 0;  // of codes: one channel of h x w
   virtual ActionFormat actions() const { return {}; }
   virtual CodeFormat codes() const { return {}; }  // if it has any, clips have codes instead of a video
+  virtual const Axes* axes() const {
+    return nullptr;
+  }  // where the pixels of frames are and when frames are, if that is known
 
   // Before a training: Error(data) for what it would refuse on the way, with its place. Of more data than can be read in
   // seconds this only starts, and clip() throws what is found. Before clip() is called from other threads.

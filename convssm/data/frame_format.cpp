@@ -36,17 +36,38 @@ Channel read_channel(const nlohmann::json& json) {
   read("name", channel.name);
   read("low", channel.low);
   read("high", channel.high);
+  read("units", channel.units);
+  read("log_offset", channel.log_offset);
+  read("diagnostic", channel.diagnostic);
   read.finish();
   return channel;
 }
 
 }  // namespace
 
+void check_scale(const Channel& channel, ErrorKind kind, const char* where) {
+  const std::string name = channel.name.empty() ? "" : fmt::format(" of {}", channel.name);
+  if (!(channel.low < channel.high) || !std::isfinite(channel.high - channel.low)) {
+    fail(kind, "{} low{} must be less than high, got {} and {}", where, name, channel.low, channel.high);
+  }
+  if (!(channel.log_offset >= 0) || !std::isfinite(channel.log_offset)) {
+    fail(kind, "{} log_offset{} must be 0 or above, got {}", where, name, channel.log_offset);
+  }
+  if (channel.log_offset > 0 && !(channel.low + channel.log_offset > 0)) {
+    fail(kind, "{} low{} + log_offset must be above 0, for its logarithm; got {} + {}", where, name, channel.low,
+         channel.log_offset);
+  }
+}
+
 FrameFormat::FrameFormat(int64_t count, int64_t rows, int64_t columns, double low, double high)
     : channels(static_cast<size_t>(count), Channel{"", low, high}), height(rows), width(columns) {}
 
 bool FrameFormat::is_8_bit() const {
-  return std::ranges::all_of(channels, [](const Channel& c) { return c.low == 0 && c.high == 255; });
+  return std::ranges::all_of(channels, [](const Channel& c) { return c.same_scale(Channel{}); });
+}
+
+int64_t FrameFormat::seen() const {
+  return std::ranges::count_if(channels, [](const Channel& c) { return !c.diagnostic; });
 }
 
 bool FrameFormat::same_size(const FrameFormat& other) const {
@@ -54,8 +75,8 @@ bool FrameFormat::same_size(const FrameFormat& other) const {
 }
 
 bool FrameFormat::same_ranges(const FrameFormat& other) const {
-  const auto same = [](const Channel& a, const Channel& b) { return a.low == b.low && a.high == b.high; };
-  return std::ranges::equal(channels, other.channels, same);
+  return std::ranges::equal(channels, other.channels,
+                            [](const Channel& a, const Channel& b) { return a.same_scale(b); });
 }
 
 std::string FrameFormat::size_text() const {
@@ -63,8 +84,7 @@ std::string FrameFormat::size_text() const {
 }
 
 bool FrameFormat::one_range() const {
-  const auto like_the_first = [&](const Channel& c) { return c.low == channels[0].low && c.high == channels[0].high; };
-  return std::ranges::all_of(channels, like_the_first);
+  return std::ranges::all_of(channels, [&](const Channel& c) { return c.same_scale(channels[0]); });
 }
 
 std::string FrameFormat::range_options() const {
@@ -76,7 +96,10 @@ std::string FrameFormat::range_options() const {
 }
 
 std::string FrameFormat::range_text() const {
-  const auto text = [](const Channel& c) { return fmt::format("{} to {}", c.low, c.high); };
+  const auto text = [](const Channel& c) {
+    return fmt::format("{} to {}{}{}{}", c.low, c.high, c.units.empty() ? "" : " ", c.units,
+                       c.log_offset > 0 ? fmt::format(" (log of x + {})", c.log_offset) : "");
+  };
   if (channels.empty()) return "nothing";
   if (one_range()) return text(channels[0]);
   std::string all;
@@ -100,19 +123,15 @@ FrameFormat FrameFormat::from_json(const nlohmann::json& json) {
     read_one_range(read, format);
   }
   read.finish();
-  for (const Channel& channel : format.channels) {
-    if (!(channel.low < channel.high) || !std::isfinite(channel.high - channel.low)) {
-      fail(ErrorKind::data, "[frames] low must be less than high, got {} and {}", channel.low, channel.high);
-    }
-  }
+  for (const Channel& channel : format.channels) check_scale(channel, ErrorKind::data, "[frames]");
   if (format.channels.empty() || format.height < 1 || format.width < 1)
     fail(ErrorKind::data, "[frames] sizes must be positive, got {}", format.size_text());
   return format;
 }
 
 nlohmann::json FrameFormat::to_json() const {
-  const auto unnamed = [](const Channel& c) { return c.name.empty(); };
-  if (!clamp && !channels.empty() && one_range() && std::ranges::all_of(channels, unnamed)) {
+  const auto plain = [&](const Channel& c) { return c == Channel{"", channels[0].low, channels[0].high}; };
+  if (!clamp && !channels.empty() && std::ranges::all_of(channels, plain)) {
     const Channel& each = channels[0];
     return {{"height", height}, {"width", width}, {"channels", depth()}, {"low", each.low}, {"high", each.high}};
   }
@@ -120,6 +139,9 @@ nlohmann::json FrameFormat::to_json() const {
   for (const Channel& channel : channels) {
     list.push_back({{"low", channel.low}, {"high", channel.high}});
     if (!channel.name.empty()) list.back()["name"] = channel.name;
+    if (!channel.units.empty()) list.back()["units"] = channel.units;
+    if (channel.log_offset > 0) list.back()["log_offset"] = channel.log_offset;
+    if (channel.diagnostic) list.back()["diagnostic"] = true;
   }
   nlohmann::json json{{"height", height}, {"width", width}, {"channels", list}};
   if (clamp) json["clamp"] = true;
@@ -129,13 +151,14 @@ nlohmann::json FrameFormat::to_json() const {
 at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {
   ops::require("in_units", frames.dim() >= 3 && frames.size(-3) == format.depth(),
                "frames must be [...,{},H,W], got {}", format.depth(), ops::shape_text(frames.sizes()));
-  at::Tensor middle = at::empty({format.depth(), 1, 1}, at::kDouble), half = at::empty_like(middle);
+  at::Tensor x = frames.cpu().to(at::kDouble) + 1;
   for (int64_t c = 0; c < format.depth(); ++c) {
     const Channel& channel = format.channels[static_cast<size_t>(c)];
-    middle[c].fill_(channel.low);
-    half[c].fill_(0.5 * (channel.high - channel.low));
+    const double low = channel.scaled(channel.low), high = channel.scaled(channel.high);
+    at::Tensor plane = x.select(-3, c);
+    plane.mul_(0.5 * (high - low)).add_(low);
+    if (channel.log_offset > 0) plane.exp_().sub_(channel.log_offset);
   }
-  const at::Tensor x = (frames.cpu().to(at::kDouble) + 1) * half + middle;
   const at::Tensor values = format.is_8_bit() ? x.round().clamp(0, 255).to(at::kByte) : x.to(at::kFloat);
   return values.movedim(-3, -1).contiguous();
 }

@@ -34,7 +34,7 @@ constexpr double tolerance = 1e-6;
 }  // namespace
 
 void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, const io::Array& stored,
-               const PixelRanges& ranges, float* out) {
+               const PixelRanges& ranges, float* out, bool* valid) {
   const int64_t C = info.channels, H = info.height, W = info.width;
   if (static_cast<int64_t>(ranges.channels.size()) != C) {
     fail(ErrorKind::usage, "[pixels] '{}' has {} channels, got ranges of {}", info.path, C, ranges.channels.size());
@@ -46,14 +46,20 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
     for (int64_t t = 0; t < frames; ++t) {
       for (int64_t c = 0; c < C; ++c) {
         const Channel& channel = ranges.channels[static_cast<size_t>(c)];
-        const double low = channel.low, factor = 2 / (channel.high - channel.low);
+        const double low = channel.scaled(channel.low), factor = 2 / (channel.scaled(channel.high) - low);
         for (int64_t h = 0; h < H; ++h) {
           const auto* line = values.data() + t * C * H * W + c * step_c + h * step_h;
           for (int64_t w = 0; w < W; ++w) {
-            const double value = number(line[w * step_w]);
-            const double pixel = (value - low) * factor - 1;
-            const bool inside = std::abs(pixel) <= 1 + tolerance;  // false for NaN
-            if (!inside && !(ranges.clamp && std::isfinite(value))) {
+            double value = number(line[w * step_w]);
+            const bool measured = !valid || !std::isnan(value);
+            if (valid) *valid++ = measured;
+            if (!measured) {
+              *out++ = kFiller;
+              continue;
+            }
+            if (ranges.clamp && std::isfinite(value)) value = std::clamp(value, channel.low, channel.high);
+            const double pixel = (channel.scaled(value) - low) * factor - 1;
+            if (!(std::abs(pixel) <= 1 + tolerance)) {  // or NaN
               fail_pixel(info, clip, {first_frame + t, c, h, w}, value, channel);
             }
             *out++ = static_cast<float>(std::clamp(pixel, -1.0, 1.0));

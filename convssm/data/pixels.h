@@ -16,10 +16,13 @@ struct PixelRanges {
   bool clamp = false;             // values outside are brought to the nearer end; otherwise they are an error
 };
 
-// Frames `first_frame` .. of a clip of the recording, `stored` their elements as they are stored, to out [T,C,H,W].
-// Error(data) that names file, place and value for a pixel that is not a finite number, or outside of its range.
+inline constexpr float kFiller = 0;  // of pixels that were not measured (Clips::valid)
+
+// Frames `first_frame` .. of a clip of the recording, `stored` their elements as they are stored, to out [T,C,H,W]. With `valid`,
+// of the same shape, NaN is a pixel that was not measured, whose filler goes to `out`.
+// Error(data) that names file, place and value for any other pixel that is not a finite number, or outside of its range.
 void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, const io::Array& stored,
-               const PixelRanges& ranges, float* out);
+               const PixelRanges& ranges, float* out, bool* valid = nullptr);
 
 struct Extremes {
   double low = 0, high = 0;  // of the finite values; 0 and 0 if there are none
