@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "convssm/base/error.h"
+#include "convssm/base/folder.h"
 
 namespace convssm {
 namespace {
@@ -30,17 +31,6 @@ void follow_umask(int descriptor) {
   const mode_t mask = umask(0);
   umask(mask);
   fchmod(descriptor, 0666 & ~mask);
-}
-
-// Without it a crash of the machine may lose the new name. Some file systems have no such thing for folders (EINVAL).
-void sync_folder(const std::string& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // it may be written but not listed: then it cannot be synced
-  const bool failed = fsync(descriptor) != 0 && errno != EINVAL;
-  const int reason = errno;
-  close(descriptor);
-  errno = reason;
-  if (failed) fail_io(fmt::format("cannot write the folder '{}' to the disk", folder));
 }
 
 constexpr const char* temporary_mark = ".convssm-tmp-";  // that no file of a user has

@@ -62,7 +62,18 @@ void follow_mode(const std::string& folder, const std::string& target) {
   struct stat old {};
   const mode_t mask = umask(0);
   umask(mask);
-  chmod(folder.c_str(), stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : 0777 & ~mask);
+  const bool follows = stat(target.c_str(), &old) == 0 && S_ISDIR(old.st_mode);
+  chmod(folder.c_str(), follows ? old.st_mode & 07777 : 0777 & ~mask);
+}
+
+// Flushes a file, or all of the file system that a folder is in: one wait instead of one for each of its files.
+void sync_content(const std::string& path, int (*sync)(int)) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool failed = descriptor < 0 || sync(descriptor) != 0;
+  const int reason = errno;
+  if (descriptor >= 0) close(descriptor);
+  errno = reason;
+  if (failed) fail_io(fmt::format("cannot write '{}' to the disk", path));
 }
 
 }  // namespace
@@ -115,6 +126,18 @@ void StagedFolder::keep_others(std::span<const char* const> own) const {
 void StagedFolder::commit(std::span<const char* const> own) {
   keep_others(own);
   if (!exchange_folders(staged_, target_)) fail_io(fmt::format("cannot replace the folder '{}'", target_));
+}
+
+void StagedFolder::commit_whole() {
+  sync_content(staged_, syncfs);
+  if (!exchange_folders(staged_, target_)) fail_io(fmt::format("cannot replace the folder '{}'", target_));
+  sync_folder(fs::path(target_).parent_path().string());
+}
+
+void StagedFolder::commit_file(const std::string& name) {
+  sync_content(path(name), fsync);
+  if (rename(path(name).c_str(), target_.c_str()) != 0) fail_io(fmt::format("cannot replace '{}'", target_));
+  sync_folder(fs::path(target_).parent_path().string());
 }
 
 }  // namespace convssm

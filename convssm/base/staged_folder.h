@@ -1,4 +1,5 @@
-// A folder whose content changes as a whole or not at all: made beside its target, filled, exchanged with it in one step.
+// A folder whose content changes as a whole or not at all: made beside its target, filled, exchanged with it in one step. Also a place
+// for one file that a library writes by its name.
 // A crash, a full disk or an error on the way leaves the old folder as it was.
 #pragma once
 
@@ -19,6 +20,12 @@ class StagedFolder {
 
   // Puts it in the place of the target. What the target holds under names other than `own` stays there.
   void commit(std::span<const char* const> own);
+
+  // The same, on the disk before its name is, and nothing of the target stays.
+  void commit_whole();
+
+  // Puts one file of it in the place of the target, which is a file too.
+  void commit_file(const std::string& name);
 
  private:
   void keep_others(std::span<const char* const> own) const;

@@ -19,6 +19,7 @@ namespace convssm::io {
 struct GridAttribute {
   std::string text = {};
   std::vector<double> numbers = {};
+  DType dtype = DType::f64;  // of the numbers in the file
   bool is_text() const { return numbers.empty(); }
 };
 using GridAttributes = std::map<std::string, GridAttribute>;

@@ -188,6 +188,7 @@ class Netcdf4File : public GridFile {
           attribute.text += (attribute.text.empty() ? "" : " ") + std::string(text ? text : "");
         nc_free_string(size, texts.data());
       } else if (dtype_of_type(type)) {
+        attribute.dtype = *dtype_of_type(type);
         attribute.numbers.resize(size);
         check(nc_get_att_double(group, id, name, attribute.numbers.data()));
       } else {

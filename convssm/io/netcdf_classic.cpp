@@ -164,6 +164,7 @@ class HeaderReader {
         bytes.resize(std::min(bytes.find('\0'), bytes.size()));
         attribute.text = std::move(bytes);
       } else {
+        attribute.dtype = kTypes[kind];
         const auto raw = std::as_writable_bytes(std::span(bytes));
         reverse_items(raw, size);
         for (uint64_t i = 0; i < length; ++i) {

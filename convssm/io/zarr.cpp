@@ -6,6 +6,7 @@
 #include <map>
 
 #include "convssm/base/error.h"
+#include "convssm/io/chunk_overlap.h"
 #include "convssm/io/zarr_chunks.h"
 #include "convssm/io/zarr_metadata.h"
 
@@ -13,47 +14,6 @@ namespace convssm::io {
 namespace {
 
 constexpr const char* name_of_root = "data";
-
-// The part of the box that one chunk holds; offsets and lengths along each dimension.
-struct Overlap {
-  std::vector<int64_t> in_box, in_chunk, lengths;
-};
-
-Overlap overlap_of(std::span<const int64_t> first, std::span<const int64_t> count, std::span<const int64_t> chunks,
-                   std::span<const int64_t> position) {
-  Overlap part;
-  for (size_t d = 0; d < first.size(); ++d) {
-    const int64_t start = position[d] * chunks[d], from = std::max(start, first[d]);
-    const int64_t left_in_chunk = chunks[d] - (from - start), left_in_box = first[d] + count[d] - from;
-    part.in_box.push_back(from - first[d]);
-    part.in_chunk.push_back(from - start);
-    part.lengths.push_back(std::min(left_in_chunk, left_in_box));
-  }
-  return part;
-}
-
-// Calls `copy` with the first element in the box, that in the chunk, and the length, of every row.
-template <typename Copy>
-void for_each_row(const Overlap& part, std::span<const int64_t> box, std::span<const int64_t> chunk, const Copy& copy) {
-  size_t rows = part.lengths.size();  // dimensions that are counted: the ones behind them lie together
-  int64_t row = 1;
-  for (bool together = true; rows > 0 && together; --rows) {
-    row *= part.lengths[rows - 1];
-    together = part.lengths[rows - 1] == box[rows - 1] && part.lengths[rows - 1] == chunk[rows - 1];
-  }
-  std::vector<int64_t> at(rows, 0);
-  for (;;) {
-    int64_t to = 0, from = 0;
-    for (size_t d = 0; d < box.size(); ++d) {
-      to = to * box[d] + part.in_box[d] + (d < rows ? at[d] : 0);
-      from = from * chunk[d] + part.in_chunk[d] + (d < rows ? at[d] : 0);
-    }
-    copy(to, from, row);
-    size_t d = rows;
-    while (d > 0 && ++at[d - 1] == part.lengths[d - 1]) at[--d] = 0;
-    if (d == 0) return;
-  }
-}
 
 std::string parent_of(const std::string& folder) {
   const size_t slash = folder.rfind('/');
@@ -117,7 +77,7 @@ class ZarrFile : public GridFile {
 
   void copy_chunk(const ZarrArray& array, size_t number, std::span<const int64_t> position,
                   std::span<const int64_t> first, Array& out) const {
-    const Overlap part = overlap_of(first, out.shape(), array.chunks, position);
+    const ChunkOverlap part = chunk_overlap(first, out.shape(), array.chunks, position);
     const std::optional<Array> chunk = chunks_->read(array, number, position);
     const auto item = static_cast<int64_t>(dtype_size(array.dtype));
     std::byte* to = out.bytes().data();

@@ -2,6 +2,7 @@
 // values, so the text gets the quotes before it is parsed, and a string of that name counts as a number.
 #include "convssm/io/zarr_json.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -123,6 +124,7 @@ GridAttributes zarr_attributes(const Json& object) {
     bool numbers = value.is_array() && !value.empty();
     if (const auto number = zarr_number(value)) {
       attribute.numbers = {*number};
+      if (value.is_number_integer()) attribute.dtype = DType::i64;
     } else if (value.is_string()) {
       attribute.text = value.get<std::string>();
     } else {
@@ -132,6 +134,8 @@ GridAttributes zarr_attributes(const Json& object) {
         if (one) attribute.numbers.push_back(*one);
       }
       if (!numbers) continue;
+      const auto is_whole = [](const Json& one) { return one.is_number_integer(); };
+      if (std::ranges::all_of(value, is_whole)) attribute.dtype = DType::i64;
     }
     attributes.emplace(key, std::move(attribute));
   }

@@ -90,6 +90,31 @@ TEST(StagedFolder, ALinkKeepsNamingTheFolder) {
   EXPECT_EQ(read_text(scratch.path("real/a")), "new");
 }
 
+TEST(StagedFolder, NothingOfTheTargetStaysIfItIsReplacedWhole) {
+  const ScratchFolder scratch;
+  for (const char* name : {"out/a", "out/README.md"}) scratch.write(name, "old");
+  {
+    StagedFolder staged(scratch.path("out"));
+    replace_file(staged.path("a"), "new");
+    staged.commit_whole();
+  }
+  EXPECT_EQ(read_text(scratch.path("out/a")), "new");
+  EXPECT_EQ(entries_in(scratch.path("out")), 1u);
+  EXPECT_EQ(entries_in(scratch.path()), 1u);
+}
+
+TEST(StagedFolder, APlaceForOneFile) {
+  const ScratchFolder scratch;
+  for (const bool commit : {true, false}) {
+    StagedFolder staged(scratch.path("file.nc"));
+    replace_file(staged.path("any"), commit ? "new" : "newer");
+    EXPECT_EQ(fs::exists(scratch.path("file.nc")), !commit);
+    if (commit) staged.commit_file("any");
+  }
+  EXPECT_EQ(read_text(scratch.path("file.nc")), "new");
+  EXPECT_EQ(entries_in(scratch.path()), 1u);
+}
+
 TEST(StagedFolder, SaysWhereItCannotWrite) {
   try {
     StagedFolder("/proc/nowhere/out");
