@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <tuple>
+#include <unordered_map>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_memory.h"
@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* axis_names[grib_axes] = {"time", "step", "number", "level"};
 constexpr uint64_t bytes_of_field = 200;  // of the index, about
+constexpr size_t most_kinds = 10'000;
 
 struct GroupKey {
   std::string name, level_type, step_type;
@@ -41,16 +42,23 @@ class GribIndexer {
  private:
   void add(GribField field, const GribHeader& header) {
     require_file_memory(source_.name(), "the index of its fields", (index_.fields.size() + 1) * bytes_of_field);
-    const GribKeys keys = grib_keys(source_.name(), field.offset, header.message);
+    const GribKeys& keys = keys_of(field, header);
     const auto [at, is_new] = grids_.try_emplace(header.grid, index_.grids.size());
     if (is_new) index_.grids.push_back(grib_grid(source_.name(), field.offset, grib_message(source_, field)));
     GribVariable& variable = groups_[{keys.name, keys.level_type, keys.step_type, at->second}];
     if (variable.fields.empty()) variable.keys = keys, variable.grid = at->second;
     variable.wide = variable.wide || keys.wide;
-    const GribPoint point{static_cast<double>(keys.time), static_cast<double>(keys.step),
+    const GribPoint point{static_cast<double>(header.time), static_cast<double>(keys.step),
                           static_cast<double>(keys.number), keys.level};
     variable.fields.emplace_back(point, index_.fields.size());
     index_.fields.push_back(std::move(field));
+  }
+
+  // To eccodes a name is a search through its tables, and most fields are of a kind that came before.
+  const GribKeys& keys_of(const GribField& field, const GribHeader& header) {
+    if (const auto known = kinds_.find(header.same); known != kinds_.end()) return known->second;
+    if (kinds_.size() >= most_kinds) kinds_.clear();
+    return kinds_.emplace(header.same, grib_keys(source_.name(), field.offset, header.message)).first->second;
   }
 
   std::string name_of(const GroupKey& key) const {
@@ -80,7 +88,8 @@ class GribIndexer {
 
   const Source& source_;
   GribIndex index_;
-  std::map<std::string, size_t> grids_;  // by their sections
+  std::map<std::string, size_t> grids_;              // by their sections
+  std::unordered_map<std::string, GribKeys> kinds_;  // by what their headers have in common
   std::map<GroupKey, GribVariable> groups_;
 };
 

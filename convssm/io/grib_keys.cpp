@@ -2,7 +2,6 @@
 #include "convssm/io/grib_keys.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -17,20 +16,6 @@ namespace {
 constexpr double no_value = std::numeric_limits<double>::max();  // what eccodes gives for points without a value
 constexpr int64_t most_lines = 1 << 13;                          // between a pole and the equator of a Gaussian grid
 constexpr int bits_of_f32 = 24;
-
-// 20190301 and 1330.
-int64_t seconds_since_1970(const GribHandle& handle) {
-  namespace chrono = std::chrono;
-  const int64_t date = handle.integer("dataDate"), time = handle.integer("dataTime");
-  const chrono::year_month_day day{chrono::year(static_cast<int>(date / 10'000)),
-                                   chrono::month(static_cast<unsigned>(date / 100 % 100)),
-                                   chrono::day(static_cast<unsigned>(date % 100))};
-  if (date < 0 || date > 99'991'231 || !day.ok() || time < 0 || time > 2400 || time % 100 > 59) {
-    handle.refuse(fmt::format("there is no day {} with the time {}", date, time));
-  }
-  const int64_t days = chrono::sys_days(day).time_since_epoch().count();
-  return days * 86'400 + time / 100 * 3600 + time % 100 * 60 + handle.try_integer("second").value_or(0);
-}
 
 std::string name_of(const GribHandle& handle, const std::string& short_name) {
   if (const std::string name = handle.try_text("cfVarName"); !name.empty()) return name;
@@ -125,7 +110,6 @@ GribKeys grib_keys(const std::string& file, uint64_t offset, std::string message
   keys.level = handle.try_number("level").value_or(0);
   if (!std::isfinite(keys.level)) handle.refuse("its level is no number");
   keys.step_type = handle.try_text("stepType");
-  keys.time = seconds_since_1970(handle);
   handle.set("stepUnits", "s");
   keys.step = handle.integer("endStep");
   const auto number = handle.try_integer("perturbationNumber");

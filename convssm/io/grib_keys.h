@@ -1,4 +1,4 @@
-// What eccodes knows of a GRIB message: what its field is of, when, where and on which grid, and its values. One call at a time: the
+// What eccodes knows of a GRIB message: what its field is of, where and on which grid, and its values. One call at a time: the
 // eccodes of Debian is not made for threads. What eccodes would print is not printed, where it would end the program is an Error.
 #pragma once
 
@@ -16,7 +16,7 @@ struct GribKeys {
   std::string short_name = {};                                 // that of GRIB
   std::string long_name = {}, units = {}, standard_name = {};  // "" if not known
   std::string level_type = {}, step_type = {};                 // "isobaricInhPa", "accum"
-  int64_t time = 0, step = 0;                                  // seconds since 1970, seconds behind it
+  int64_t step = 0;                                            // seconds behind the time of its header
   int64_t number = 0;                                          // of the member, 0 if there is none
   bool has_number = false;
   double level = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 
 #include "convssm/base/file_memory.h"
@@ -35,6 +36,20 @@ std::string bytes_at(const Source& source, const Piece& piece) {
   std::string bytes(piece.length, '\0');
   source.read(piece.offset, std::as_writable_bytes(std::span(bytes)));
   return bytes;
+}
+
+// Bytes from `at` on, which are not looked at when fields are compared.
+void blank(std::string& section, size_t at, size_t count) {
+  for (size_t i = at; i < std::min(at + count, section.size()); ++i) section[i] = '\0';
+}
+
+// Of simple packing and those that follow it: how many values there are, the least of them and their scale.
+std::string without_values(std::string packing) {
+  constexpr std::array<uint64_t, 6> like_simple = {0, 2, 3, 40, 41, 42};
+  if (packing.size() < 17) return packing;
+  blank(packing, 5, 4);
+  if (std::ranges::count(like_simple, big_endian(packing.substr(9, 2))) > 0) blank(packing, 11, 6);
+  return packing;
 }
 
 class GribScanner {
@@ -97,6 +112,20 @@ class GribScanner {
     return bytes_at(source_, piece);
   }
 
+  // From a byte each of the month, the day, the hour and the minute.
+  int64_t time_of(int64_t year, std::string_view clock, int64_t second) const {
+    namespace chrono = std::chrono;
+    const auto part = [&](size_t i) { return static_cast<unsigned>(big_endian(clock.substr(i, 1))); };
+    const chrono::year_month_day date{chrono::year(static_cast<int>(year)), chrono::month(part(0)),
+                                      chrono::day(part(1))};
+    if (!date.ok() || part(2) > 24 || part(3) > 59 || second > 60) {
+      source_.fail(begin_, "the message is of no time: {}-{}-{} {}:{}:{}", year, part(0), part(1), part(2), part(3),
+                   second);
+    }
+    const int64_t days = chrono::sys_days(date).time_since_epoch().count();
+    return ((days * 24 + part(2)) * 60 + part(3)) * 60 + second;
+  }
+
   void require_end(uint64_t end) const {
     if (end - begin_ < 12) source_.fail(begin_, "the message has {} bytes", end - begin_);
     if (bytes_at(source_, {end - 4, 4}) != grib_end) {
@@ -129,11 +158,17 @@ class GribScanner {
     if (at + 11 > end - 4) source_.fail(begin_, "the sections of the message are longer than it is");
 
     definition[7] = static_cast<char>(flags & ~bitmap_flag);
+    const auto century = static_cast<int64_t>(big_endian(definition.substr(24, 1)));
+    header.time = time_of((century - 1) * 100 + static_cast<int64_t>(big_endian(definition.substr(12, 1))),
+                          std::string_view(definition).substr(13, 4), 0);
     std::string values = bytes_at(source_, {at, std::min(most_values_head, end - 4 - at)});
     set_big_endian(values, 0, 3, values.size());
     header.message = std::string("GRIB\0\0\0\1", 8) + definition + (flags & grid_flag ? header.grid : "") + values;
     header.message += grib_end;
     set_big_endian(header.message, 4, 3, header.message.size());
+    blank(definition, 12, 5), blank(definition, 24, 1);
+    const bool simple = (static_cast<unsigned char>(values[3]) & 0xd0) == 0;
+    header.same = definition + header.grid + (simple ? std::string{values[3], values[10]} : values);
     take_({begin_, {{begin_, length}}}, header);
     return end;
   }
@@ -173,15 +208,15 @@ class GribScanner {
 
   void take_second_edition(const std::array<std::optional<Piece>, 8>& parts, uint64_t length, bool alone) {
     GribField field{begin_, {{begin_, 16}}};
-    GribHeader header{bytes_at(source_, field.pieces[0]), ""};
+    GribHeader header{.message = bytes_at(source_, field.pieces[0])};
+    header.same = header.message.substr(0, 8);  // the discipline
     for (size_t number = 1; number < parts.size(); ++number) {
       if (!parts[number]) {
         if (number == 2) continue;  // of a centre's own
         source_.fail(begin_, "the message has no section {}", number);
       }
       field.pieces.push_back(*parts[number]);
-      if (number == 3) header.grid = described(*parts[3], "the grid description");
-      if (number < 6) header.message += described(*parts[number], "a section");
+      if (number < 6) add_section(number, described(*parts[number], "a section"), header);
     }
     header.message += std::string("\0\0\0\6\6\xff\0\0\0\5\7", 11);  // no bitmap, and no values
     header.message += grib_end;
@@ -189,6 +224,19 @@ class GribScanner {
     field.pieces.push_back({begin_ + length - 4, 4});
     if (alone) field.pieces = {{begin_, length}};
     take_(std::move(field), header);
+  }
+
+  void add_section(size_t number, std::string section, GribHeader& header) const {
+    header.message += section;
+    if (number == 1) {
+      if (section.size() < 21) source_.fail(begin_, "section 1 of the message has {} bytes", section.size());
+      header.time =
+          time_of(static_cast<int64_t>(big_endian(section.substr(12, 2))), std::string_view(section).substr(14, 4),
+                  static_cast<int64_t>(big_endian(section.substr(18, 1))));
+      blank(section, 12, 7);
+    }
+    if (number == 3) header.grid = section;
+    header.same += number == 5 ? without_values(std::move(section)) : section;
   }
 
   const Source& source_;

@@ -19,9 +19,11 @@ struct GribField {
   std::vector<Piece> pieces = {};  // of the file, which together are a message of this field alone
 };
 
-// A message of a field without its values, and the section of it that describes the grid.
 struct GribHeader {
-  std::string message = {}, grid = {};
+  std::string message = {};  // of the field, without its values
+  std::string grid = {};     // the section of it that describes the grid
+  std::string same = {};     // what fields have in common that differ in no more than their time and values
+  int64_t time = 0;          // of the analysis or the start of the forecast, in seconds since 1970-01-01
 };
 
 // Calls `take` with every field, in the order of the file. FormatError for a message that is damaged or cut off, and for bytes between

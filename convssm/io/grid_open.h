@@ -2,8 +2,8 @@
 // (io/zarr.h).
 //   auto file = open_grid(path);   for (const GridVariable& variable : file->variables()) ...
 // An HDF5 file that is no NetCDF-4 file is read by the same library: its groups, arrays of numbers and attributes, with dimensions called
-// NAME_dim_0, ... where it has no scales for them. Not so read: bools (enumerations), half floats, and some files with types of their own
-// that libnetcdf does not open; io/hdf5.h reads the first of them.
+// NAME_dim_0, ... where it has no scales for them. Left out are bools (enumerations), text and compounds; io/hdf5.h reads the first of
+// them.
 #pragma once
 
 #include <memory>

@@ -52,23 +52,25 @@ TEST(GribMessages, SaysWhatIsWrong) {
     return whole.replace(at, bytes.size(), bytes);
   };
   const size_t sections = 16 + 21;  // where section 3 begins
-  for (const Malformed& file :
-       std::vector<Malformed>{{"nothing", "", "no GRIB message in it"},
-                              {"padding alone", std::string(100, '\0'), "no GRIB message in it"},
-                              {"other bytes", "\x89HDF", "expected a GRIB message, found other bytes"},
-                              {"much padding", std::string(size_t{2} << 20, '\0'), "that are no GRIB message"},
-                              {"edition", with(one, 7, "\3"), "GRIB of edition 3"},
-                              {"end", with(one, one.size() - 1, "8"), "does not end with 7777"},
-                              {"length", with(one, 6, "\x09"), "at byte"},
-                              {"product definition", with(one, 8, std::string("\0\0\4", 3)),
-                               "the product definition of the message, at byte 8, has 4 bytes"},
-                              {"long section", with(one, 8, "\x7f"), "cut off"},
-                              {"huge message", with(second, 8, "\x7f"), "the end of the message at byte 0 is cut off"},
-                              {"number of a section", with(second, sections + 4, "\x9"), "section 9 of the message"},
-                              {"short section", with(second, sections, std::string("\0\0\0\2", 4)), "has 2 bytes"},
-                              {"missing section", with(second, sections + 4, "\2"), "the message has no section 3"},
-                              {"trailing bytes", one + "\xff", "expected a GRIB message, found other bytes"},
-                              {"begin of another", one + "GRIB", "the message is cut off"}}) {
+  for (const Malformed& file : std::vector<Malformed>{
+           {"nothing", "", "no GRIB message in it"},
+           {"padding alone", std::string(100, '\0'), "no GRIB message in it"},
+           {"other bytes", "\x89HDF", "expected a GRIB message, found other bytes"},
+           {"much padding", std::string(size_t{2} << 20, '\0'), "that are no GRIB message"},
+           {"edition", with(one, 7, "\3"), "GRIB of edition 3"},
+           {"end", with(one, one.size() - 1, "8"), "does not end with 7777"},
+           {"length", with(one, 6, "\x09"), "at byte"},
+           {"product definition", with(one, 8, std::string("\0\0\4", 3)),
+            "the product definition of the message, at byte 8, has 4 bytes"},
+           {"long section", with(one, 8, "\x7f"), "cut off"},
+           {"huge message", with(second, 8, "\x7f"), "the end of the message at byte 0 is cut off"},
+           {"number of a section", with(second, sections + 4, "\x9"), "section 9 of the message"},
+           {"short section", with(second, sections, std::string("\0\0\0\2", 4)), "has 2 bytes"},
+           {"missing section", with(second, sections + 4, "\2"), "the message has no section 3"},
+           {"month", with(one, 21, "\x0d"), "the message is of no time: 2020-13-28 18:0:0"},
+           {"hour of edition 2", with(second, 32, "\x19"), "the message is of no time: 2020-2-28 25:0:0"},
+           {"trailing bytes", one + "\xff", "expected a GRIB message, found other bytes"},
+           {"begin of another", one + "GRIB", "the message is cut off"}}) {
     expect_refused(file, read_messages);
   }
 }
