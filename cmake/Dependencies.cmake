@@ -18,6 +18,21 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::HDF5 PkgConfig::NETCDF PkgConfig::XXHASH
                           PkgConfig::BLOSC PkgConfig::ZSTD PkgConfig::LZ4)
+
+# GRIB files are read if eccodes is there (libeccodes-dev). Not by its .pc file, which names folders that are not there in Debian 12.
+set(CONVSSM_WITH_GRIB AUTO CACHE STRING "Read GRIB files by eccodes: AUTO (if it is there), ON or OFF")
+set_property(CACHE CONVSSM_WITH_GRIB PROPERTY STRINGS AUTO ON OFF)
+set(convssm_grib OFF)
+if(CONVSSM_WITH_GRIB)
+  find_path(ECCODES_INCLUDE_DIR eccodes.h)
+  find_library(ECCODES_LIBRARY eccodes)
+  if(ECCODES_INCLUDE_DIR AND ECCODES_LIBRARY)
+    set(convssm_grib ON)
+    list(APPEND file_format_libraries ${ECCODES_LIBRARY})
+  elseif(NOT CONVSSM_WITH_GRIB STREQUAL AUTO)
+    message(FATAL_ERROR "CONVSSM_WITH_GRIB is ON, but there is no eccodes: install libeccodes-dev")
+  endif()
+endif()
 set(drawing_libraries $<LINK_ONLY:PkgConfig::RSVG>)  # its headers are for report/picture.cpp alone
 set(convssm_fmt fmt::fmt)
 if(NOT CONVSSM_BUILD_FUZZERS)

@@ -30,6 +30,7 @@ packages=(
   "libblosc-dev|chunks of Zarr stores"
   "libzstd-dev|chunks of Zarr stores"
   "liblz4-dev|chunks of Zarr stores"
+  "libeccodes-dev|GRIB files"
   "libyaml-cpp-dev|configuration files"
   "libxxhash-dev|checksums of checkpoints"
   "librsvg2-dev|charts as PNG files"

@@ -51,8 +51,16 @@ const Kind* kind_of_ending(const std::string& ending) {
 const Kind* named_kind(const std::string& path) { return kind_of_ending(file_ending(path)); }
 const Kind* found_kind(const std::string& path) { return kind_of_ending(io::reading_ending(path)); }
 
-// ": what to do", or nothing.
-std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
+// ": what to do", or nothing. Grids are read by io/ and are no recordings.
+std::string advice_text(const io::FileKind& kind, const std::string& path) {
+  const std::string open = kind.ending == ".nc"     ? "xarray.open_dataset('{}')['NAME'].values"
+                           : kind.ending == ".grib" ? "xarray.open_dataset('{}', engine='cfgrib')['NAME'].values"
+                           : kind.ending == ".zarr" ? "zarr.open('{}')['NAME'][:]"
+                                                    : "";
+  if (open.empty()) return kind.advice.empty() ? "" : ": " + kind.advice;
+  return fmt::format(": save its array as .npy, in Python: np.save('clips.npy', {})",
+                     fmt::format(fmt::runtime(open), path));
+}
 
 std::unique_ptr<Recording> open_as_it_is(const std::string& path, const RecordingOptions& options) {
   const io::FileKind found = io::file_kind(path);
@@ -60,7 +68,8 @@ std::unique_ptr<Recording> open_as_it_is(const std::string& path, const Recordin
   const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
   if (kind) return kind->open(path, options);
   fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
-       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
+       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(),
+       advice_text(found, path));
 }
 
 // A file that is left out may be one that cannot even be read.
@@ -174,7 +183,8 @@ void fail_no_recordings(const std::string& folder, const FoundFiles& found) {
   const std::string path = store ? folder : recording_path(folder, found.other);
   const io::FileKind kind = store || found.others > 0 ? kind_of_other(path) : io::FileKind{};
   const std::string others = found.others > 0 ? fmt::format(", but {} others", found.others) : "";
-  const std::string what = kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind));
+  const std::string what =
+      kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind, path));
   fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}{}", folder, recording_endings(), others, what);
 }
 

@@ -31,8 +31,6 @@ struct Magic {
 
 constexpr const char* video_advice = "convert it: ffmpeg -i '{}' -vf scale=64:64 clip.mp4";
 constexpr const char* picture_advice = "convert it to .png, or a sequence to a video: ffmpeg -i %04d.jpg clip.mp4";
-constexpr const char* netcdf_advice =
-    "save its array as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}')['NAME'].values)";
 constexpr const char* unpack_advice = "unpack it first";
 
 constexpr Magic magics[] = {
@@ -45,12 +43,10 @@ constexpr Magic magics[] = {
     {0, "\x1f\x8b"sv, "a gzip file", ".gz", unpack_advice},
     {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", ".h5", ""},
     {512, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", ".h5", ""},
-    {0, "CDF\x01"sv, "a NetCDF file", "", netcdf_advice},
-    {0, "CDF\x02"sv, "a NetCDF file", "", netcdf_advice},
-    {0, "CDF\x05"sv, "a NetCDF file", "", netcdf_advice},
-    {0, "GRIB"sv, "a GRIB file", "",
-     "save its field as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}', "
-     "engine='cfgrib')['NAME'].values)"},
+    {0, "CDF\x01"sv, "a NetCDF file", ".nc", ""},
+    {0, "CDF\x02"sv, "a NetCDF file", ".nc", ""},
+    {0, "CDF\x05"sv, "a NetCDF file", ".nc", ""},
+    {0, "GRIB"sv, "a GRIB file", ".grib", ""},
     {8, "AVI "sv, "an AVI video", "", video_advice},
     {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", "", video_advice},
     {0, "FLV\x01"sv, "a Flash video", "", video_advice},
@@ -96,7 +92,7 @@ bool is_text(std::string_view head) {
 }
 
 bool is_zarr(const fs::path& folder) {
-  return std::ranges::any_of(std::array{".zgroup", ".zarray", "zarr.json"},
+  return std::ranges::any_of(std::array{".zgroup", ".zarray", ".zmetadata", "zarr.json"},
                              [&](const char* name) { return fs::exists(folder / name); });
 }
 
@@ -119,8 +115,7 @@ FileKind kind_of_head(std::string_view head, const std::string& path) {
 FileKind file_kind(const std::string& path) {
   if (!fs::is_directory(path)) return kind_of_head(head_of(path), path);
   if (!is_zarr(path)) return {};
-  return {"a Zarr store", "",
-          fmt::format("save its array as .npy, in Python: np.save('clips.npy', zarr.open('{}')['NAME'][:])", path)};
+  return {"a Zarr store", ".zarr", ""};
 }
 
 std::string reading_ending(const std::string& path) {

@@ -8,8 +8,9 @@ namespace convssm::io {
 
 struct FileKind {
   std::string name;  // "an HDF5 file"; "" if the bytes are of no known kind
-  std::string
-      ending;  // of a format that is read here: ".npy", ".npz", ".gif", ".mp4", ".png", ".idx" or ".gz"; else ""
+  // Of a format that is read here: ".npy", ".npz", ".h5" (NetCDF-4 too), ".nc" (classic NetCDF), ".grib", ".zarr", ".gif", ".mp4",
+  // ".png", ".jpg", ".idx" or ".gz"; else "".
+  std::string ending;
   std::string advice;  // how to make a file of it that can be read; "" if it can be, or nobody knows
 };
 

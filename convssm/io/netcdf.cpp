@@ -20,6 +20,7 @@
 namespace convssm::io {
 namespace {
 
+constexpr std::string_view phony = "phony_dim_";  // how libnetcdf calls dimensions of HDF5 files that have no names
 constexpr int kMostDepth = 32, kMostObjects = 1 << 20;
 constexpr size_t kMostAttribute = 1 << 20;  // elements
 constexpr size_t kChunkCache = size_t{16} << 20, kMostChunkCache = size_t{256} << 20;
@@ -136,7 +137,9 @@ class Netcdf4File : public GridFile {
       char of[NC_MAX_NAME + 1] = "";
       size_t size = 0;
       check(nc_inq_dim(group, dimensions[d], of, &size));
-      variable.dimensions.push_back(groups_of_dimensions_[dimensions[d]] + of);
+      const bool named = !std::string_view(of).starts_with(phony);
+      variable.dimensions.push_back(named ? groups_of_dimensions_[dimensions[d]] + of
+                                          : fmt::format("{}_dim_{}", variable.name, d));
       variable.shape.push_back(static_cast<int64_t>(std::min<size_t>(size, INT64_MAX)));
     }
     variable.chunks = chunks_of(group, id, variable);

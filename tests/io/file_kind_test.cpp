@@ -33,6 +33,11 @@ TEST_F(FileKinds, FirstBytesTell) {
   EXPECT_EQ(of("\x1f\x8b\x08"s).ending, ".gz");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).name, "an HDF5 file");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).ending, ".h5");
+  EXPECT_EQ(of("CDF\x05"s).ending, ".nc");
+  EXPECT_EQ(of("GRIB"s).ending, ".grib");
+  folder.write("store/.zmetadata", "{}");
+  EXPECT_EQ(file_kind(folder.path("store")).ending, ".zarr");
+  EXPECT_EQ(file_kind(folder.path()).name, "");
   EXPECT_EQ(of("\xff\xd8\xff\xe0"s).ending, ".jpg");
   EXPECT_EQ(of(std::string(512, '\1') + "\x89HDF\r\n\x1a\n").name, "an HDF5 file") << "after a block of the user";
   EXPECT_EQ(of(std::string(257, '\0') + "ustar").name, "a tar archive");
@@ -46,7 +51,7 @@ TEST_F(FileKinds, FirstBytesTell) {
 
 // Whatever is not read says what to do, with the path in the words.
 TEST_F(FileKinds, AdviceNamesTheFile) {
-  for (const char* bytes : {"CDF\x01", "GRIB", "RIFF....AVI ", "1 2 3"}) {
+  for (const char* bytes : {"SIMPLE  =", "MATLAB 5.0 MAT-file", "RIFF....AVI ", "1 2 3"}) {
     EXPECT_NE(of(bytes).advice.find(folder.path("file")), std::string::npos) << of(bytes).name;
     EXPECT_EQ(of(bytes).ending, "");
   }
