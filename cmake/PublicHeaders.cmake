@@ -22,7 +22,7 @@ set(convssm_headers
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
     io/video_writer.h io/yaml.h io/zarr.h io/zip.h
     data/actions.h data/array_cache.h data/axes.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
-    data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
+    data/convert.h data/dataset.h data/field_choice.h data/field_writer.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h

@@ -35,5 +35,6 @@ void look_at_world(const WorldLook& look);
 void add_data_make(CLI::App& data);
 void add_data_inspect(CLI::App& data);
 void add_data_encode(CLI::App& data);
+void add_data_convert(CLI::App& data);
 
 }  // namespace convssm::cli

@@ -18,6 +18,7 @@
 #include "convssm/cli/size_option.h"
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
+#include "convssm/generate/grid_sink.h"
 #include "convssm/ops/device.h"
 #include "convssm/run/model_file.h"
 
@@ -32,7 +33,8 @@ void check(const GenerateCommand& c) {
   };
   require(c.context.empty() != c.state.empty(), "give either --context (a recording) or --state (a saved state)");
   require(c.observe.empty() || !c.state.empty(), "--observe goes with --state; --context takes in true frames itself");
-  require(!c.out.empty() || !c.save_state.empty(), "give --out FILE.{npy,npz,gif,mp4,png} or --save-state FILE");
+  require(!c.out.empty() || !c.save_state.empty(),
+          "give --out FILE.{npy,npz,nc,zarr,gif,mp4,png} or --save-state FILE");
   require(c.frames >= -1, "--frames must be positive, or 0 to take in frames alone");
   require(c.frames != 0 || (c.out.empty() && !c.save_state.empty()),
           "--frames 0 makes no frames: it goes with --save-state and without --out");
@@ -58,7 +60,7 @@ at::Tensor rows_of(const at::Tensor& x, int64_t begin, int64_t end) { return x.d
 std::string result_path(const GenerateCommand& c, const ForecastStart& start, int64_t row) {
   std::string path = c.out;
   if (start.clips > 1) path = generate::numbered_path(path, row / c.samples);
-  if (c.samples > 1) path = generate::numbered_path(path, row % c.samples);
+  if (c.samples > 1 && !data::is_field_name(path)) path = generate::numbered_path(path, row % c.samples);
   return path;
 }
 
@@ -73,7 +75,13 @@ void check_results_are_new(const GenerateCommand& c, const ForecastStart& start)
 generate::SinkOptions sink_options(const GenerateCommand& c, const ForecastStart& start,
                                    const data::FrameFormat& format) {
   const int64_t before = c.with_context ? start.context.frames() : 0;
-  return {before + start.frames, c.fps, c.scale > 0 ? c.scale : data::friendly_scale(format.width), start.layout};
+  generate::SinkOptions o{before + start.frames, c.fps, c.scale > 0 ? c.scale : data::friendly_scale(format.width),
+                          start.layout, start.field};
+  const int64_t seen = c.with_context || !start.context.video.defined() ? 0 : start.context.frames();
+  std::vector<double>& times = o.field.times;
+  if (!times.empty()) times.erase(times.begin(), times.begin() + seen);
+  if (std::ssize(times) < o.frames) times.clear();
+  return o;
 }
 
 void tell_result(const GenerateCommand& c, const ForecastStart& start, const data::FrameFormat& format,
@@ -120,9 +128,18 @@ class Group {
     const GenerateCommand& c = command_;
     const int64_t before = c.with_context ? start_.context.frames() : 0;
     Sinks sinks;
-    for (int64_t i = begin_; i < end_; ++i) {
-      sinks.push_back(generate::open_sink(result_path(c, start_, i), format, sink_options(c, start_, format)));
-      for (int64_t k = 0; k < before; ++k) sinks.back()->write(start_.context.video[i][k]);
+    for (int64_t i = begin_; i < end_;) {
+      const std::string path = result_path(c, start_, i);
+      const generate::SinkOptions options = sink_options(c, start_, format);
+      if (data::is_field_name(path)) {  // one file of all futures of a clip
+        for (auto& sink : generate::open_grid_sinks(path, format, options, c.samples)) sinks.push_back(std::move(sink));
+      } else {
+        sinks.push_back(generate::open_sink(path, format, options));
+      }
+      i = begin_ + std::ssize(sinks);
+    }
+    for (int64_t k = 0; k < before; ++k) {
+      for (int64_t i = begin_; i < end_; ++i) sinks[static_cast<size_t>(i - begin_)]->write(start_.context.video[i][k]);
     }
     return sinks;
   }
@@ -149,6 +166,11 @@ void run_generate(const GenerateCommand& c) {
   if (batch < start.rows && !(c.save_state.empty() && c.state.empty())) {
     fail(ErrorKind::usage, "a state holds all {} futures; leave --batch {} out or take single clips by --clip",
          start.rows, c.batch);
+  }
+  if (data::is_field_name(c.out) && batch % c.samples != 0) {
+    fail(ErrorKind::usage,
+         "the {} futures of a clip go to one file side by side; give a --batch of as many, or of a multiple, got {}",
+         c.samples, c.batch);
   }
   check_results_are_new(c, start);
   const StopRequest stop;
@@ -181,9 +203,9 @@ void add_generate(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Forecast the frames after a recording");
   auto c = std::make_shared<GenerateCommand>();
   command->add_option("model", c->model, "Run folder, exported folder or model file")->required();
-  command->add_option(
-      "--context", c->context,
-      "Recording to go on from: .npy, .npz, .gif, .mp4, or a folder of them, or of the .png frames of a clip");
+  command->add_option("--context", c->context,
+                      "Recording to go on from: .npy, .npz, .nc, .zarr, .gif, .mp4, or a folder of them, or of the "
+                      ".png frames of a clip");
   command
       ->add_option("--context-frames", c->reading.frames,
                    "Only so many of its frames, or below 0 the last ones, as in --context-frames=-25; by default all")
@@ -215,7 +237,9 @@ void add_generate(CLI::App& app) {
                       "Frames to generate; by default one for each action that is known, or 100. 0: only --save-state");
   command->add_option("--samples", c->samples, "Futures of each clip, for models that draw")->capture_default_str();
   command->add_option("--seed", c->seed, "Of the futures: the same seed gives the same ones")->capture_default_str();
-  command->add_option("--out", c->out, "Result: .npy, .npz, .gif, .mp4, or .png for a strip");
+  command->add_option(
+      "--out", c->out,
+      "Result: .npy, .npz, .gif, .mp4, .png for a strip, .nc or .zarr for fields with coordinates and times");
   command->add_flag("--with-context", c->with_context, "The result begins with the context");
   command->add_option("--save-state", c->save_state, "Save the state after the last frame");
   command->add_option("--fps", c->fps, "Frames per second of .gif and .mp4")->capture_default_str();

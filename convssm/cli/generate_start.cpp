@@ -27,6 +27,8 @@ class StartReader {
     rules_ = {forecaster_.actions(), dropout.is_number() && dropout.get<double>() > 0};
     if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
     reading_.action_reading = trained.action_reading, reading_.view = trained.view;
+    reading_.fields = trained.fields, reading_.forcings = trained.forcings, reading_.missing = trained.missing;
+    reading_.ahead = c.frames >= 0 ? c.frames : kFrames;
     if (reading_.view.changes_size()) {
       reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;
     }
@@ -74,6 +76,7 @@ class StartReader {
     }
     coming_ = found.coming;
     start_.layout = found.layout;
+    start_.field = found.field;
     return clips;
   }
 

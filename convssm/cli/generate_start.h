@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "convssm/cli/generate.h"
+#include "convssm/data/field_writer.h"
 #include "convssm/generate/state_file.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/run/model_file.h"
@@ -20,6 +21,7 @@ struct ForecastStart {
   int64_t clips = 1, rows = 1;
   int64_t frames = 0;           // to generate
   std::string layout = "THWC";  // of results that are arrays: that of the recording, if there is one
+  data::FieldPlace field;  // of results that are fields: with the times of the context and of the frames to generate
 };
 
 generate::StateOwner state_owner(const run::LoadedModel& loaded);

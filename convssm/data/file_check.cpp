@@ -26,9 +26,13 @@ uint64_t bytes_of(const RecordingInfo& info) {
 
 void look_for_bad_pixels(const RecordingInfo& info, const PixelRanges& ranges, const std::atomic<bool>& stop) {
   std::vector<float> pixels;
+  std::unique_ptr<bool[]> valid;
+  uint64_t room = 0;
   for_each_chunk(info, [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
-    pixels.resize(static_cast<uint64_t>(count) * info.frame_elements());
-    recording.read_pixels(clip, first, count, ranges, pixels.data());
+    const uint64_t elements = static_cast<uint64_t>(count) * info.frame_elements();
+    pixels.resize(elements);
+    if (info.may_miss && elements > room) valid = std::make_unique<bool[]>(room = elements);
+    recording.read_pixels(clip, first, count, ranges, pixels.data(), valid.get());
     return !stop;
   });
 }

@@ -97,8 +97,12 @@ class Folder : public Dataset {
       clip.codes = read_codes(recording, ref.row, first, frames, index_.codes.count).unsqueeze(0);
     } else {
       clip.video = at::empty({1, frames, info.channels, info.height, info.width}, at::kFloat);
-      recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>());
+      if (info.may_miss) clip.valid = at::empty(clip.video.sizes(), at::kBool);
+      recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>(),
+                            info.may_miss ? clip.valid.data_ptr<bool>() : nullptr);
+      check_measured(clip.valid, info, ref.row, first);
     }
+    add_timing(clip, recording, ref.row, first, frames);
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
     if (has_revisits_) clip.revisit = read_revisits(*index_.cache, info, ref.row, first, frames);
     return clip;
@@ -130,6 +134,11 @@ class Folder : public Dataset {
     format.channels = index_.ranges.channels;
     format.clamp = index_.ranges.clamp;
     return format;
+  }
+
+  const Axes* axes() const override {
+    const Axes& axes = index_.files[0]->info().axes;
+    return axes.rows.values.empty() && axes.calendar.empty() ? nullptr : &axes;
   }
 
   ActionFormat actions() const override { return index_.actions; }
@@ -173,6 +182,30 @@ class Folder : public Dataset {
          ref.frames < info.length(ref.row) ? " for this split" : "", from + frames);
   }
 
+  // A window of which nothing was measured teaches nothing.
+  static void check_measured(const at::Tensor& valid, const RecordingInfo& info, int64_t row, int64_t first) {
+    if (!valid.defined()) return;
+    const bool* begin = valid.data_ptr<bool>();
+    if (std::find(begin, begin + valid.numel(), true) != begin + valid.numel()) return;
+    fail(ErrorKind::data,
+         "[folder] '{}' clip {}: no pixel of the {} frames from {} on was measured; data.on_error=skip trains on "
+         "others instead",
+         info.path, row, valid.size(1), first);
+  }
+
+  void add_timing(Clips& clip, Recording& recording, int64_t row, int64_t first, int64_t frames) const {
+    const auto tensor = [&](const std::vector<double>& values, at::ScalarType type) {
+      at::Tensor all = at::empty({1, frames}, at::kDouble);
+      std::ranges::copy(values, all.data_ptr<double>());
+      return all.to(type);
+    };
+    const std::vector<double> times = recording.read_times(row, first, frames);
+    if (!times.empty()) clip.timing.times = tensor(times, at::kDouble);
+    if (!options_.intervals) return;
+    const std::vector<double> intervals = recording.read_intervals(row, first, frames);
+    if (!intervals.empty()) clip.timing.dt = tensor(intervals, at::kFloat);
+  }
+
   // The first frame of the window, of `spare` + 1 possible ones.
   int64_t start(Split split, uint64_t index, int64_t spare) const {
     if (split != Split::train || !options_.random_crop || spare <= 0) return 0;
@@ -200,8 +233,10 @@ void check(const FolderOptions& o) {
          "[folder] test_fraction and valid_fraction must be at least 0 and together less than 1, got {} and {}",
          o.test_fraction, o.valid_fraction);
   }
-  for (const auto& [name, value] :
-       {std::pair("min_frames", o.min_frames), {"action_count", o.action_count}, {"codebook_size", o.codebook_size}}) {
+  for (const auto& [name, value] : {std::pair("min_frames", o.min_frames),
+                                    {"action_count", o.action_count},
+                                    {"codebook_size", o.codebook_size},
+                                    {"split_gap", o.split_gap}}) {
     if (value < 0) fail(ErrorKind::usage, "[folder] {} must be 0 or positive, got {}", name, value);
   }
   if (o.reading.content == Content::codes && o.reading.view.changes_frames()) {
@@ -247,6 +282,30 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("codebook_size", o.codebook_size);
   read("low", o.low);
   read("high", o.high);
+  read("mean", o.mean);
+  read("std", o.std);
+  read("log_offset", o.log_offset);
+  read("diagnostic", o.diagnostic);
+  read("variables", o.reading.fields.variables);
+  read("forcings", o.reading.forcings);
+  nlohmann::json select = nlohmann::json::object();
+  read("select", select);
+  for (const auto& [dimension, value] : select.items()) {
+    if (!value.is_number())
+      fail(ErrorKind::usage, "[folder] select.{} must be a number, got {}", dimension, value.dump());
+    o.reading.fields.select[dimension] = value.get<double>();
+  }
+  read("missing", [&o](const std::string& text) {
+    if (text != "auto" && text != "mask" && text != "fail") {
+      fail(ErrorKind::usage, "[folder] missing is auto, mask or fail, got '{}'", text);
+    }
+    o.reading.missing = text == "mask" ? Missing::mask : text == "fail" ? Missing::refuse : Missing::found;
+  });
+  bool split_time = false;
+  choice("split", "clips", "time", split_time);
+  if (json.contains("split")) o.split_time = split_time;
+  read("split_gap", o.split_gap);
+  choice("dt", "ignore", "use", o.intervals);
   read("channels", o.channels);
   read("clamp", o.clamp);
   read("min_frames", o.min_frames);

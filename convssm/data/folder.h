@@ -29,11 +29,20 @@ struct FolderOptions {
   int64_t codebook_size = 0;  // of codes; 0: as the files say, or as many as are found
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.
-  std::vector<double> low, high;
-  std::vector<std::string> channels;  // their names, if they have any
-  bool clamp = false;                 // bring values outside to the nearer end instead of refusing them
+  // `mean`, `std` instead: four deviations around the mean.
+  std::vector<double> low, high, mean, std;
+  std::vector<double> log_offset;       // one, or one for each channel; above 0: of log(x + log_offset), for rain
+  std::vector<std::string> channels;    // their names, if they have any; of grid files those of the variables
+  std::vector<std::string> diagnostic;  // names of channels that are forecast and never seen
+  bool clamp = false;                   // bring values outside to the nearer end instead of refusing them
   // `crop`: random | start, which window of longer clips training takes; the other splits take the start
   bool random_crop = true;
+  // `split`: time | clips, how splits are cut: the last part of the time, or whole clips by lots. Not given: time for recordings
+  // whose clips are pieces of one, and for one that is alone.
+  std::optional<bool> split_time = {};
+  int64_t split_gap = 0;  // frames between the parts, which no split has
+  bool intervals =
+      false;  // `dt`: ignore | use, whether clips say how far apart their frames are, where that is not even
   int64_t min_frames = 0;    // clips with fewer are left out
   bool skip_errors = false;  // `on_error`: fail | skip, whether files that cannot be read are left out, with a warning
 

@@ -3,6 +3,7 @@
 #include "convssm/data/folder_actions.h"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +59,7 @@ std::string stride_text(const FrameView& view) {
 
 void look_at_actions(Recording& file, const FolderOptions& o, ActionsSeen& seen) {
   const RecordingInfo& info = file.info();
-  if (!info.has_actions) return;
+  if (!info.has_actions || info.action_maps > 0) return;  // maps are made, not read
   for (int64_t clip = 0; clip < info.clips; ++clip) {
     const ClipActions actions(info, clip, file.read_actions(clip, 0, info.length(clip)).contiguous());
     for (int64_t t = 0; t < actions.size(); ++t) {
@@ -88,7 +89,12 @@ ActionFormat describe_actions(const std::vector<RecordingInfo>& files, const Fol
     }
     return format;
   }
-  format.values = first.action_values;
+  format.values = first.action_values, format.maps = first.action_maps;
+  if (format.maps > 0) {
+    notes.push_back(fmt::format("known in advance of each frame: {}, {} map{}", fmt::join(o.reading.forcings, ", "),
+                                format.maps, format.maps == 1 ? "" : "s"));
+    return format;
+  }
   if (format.values > 0) {
     notes.push_back(fmt::format("actions of {} number{} each, action k leads to frame k", format.values,
                                 format.values == 1 ? "" : "s"));

@@ -130,9 +130,23 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
     if (split == Split::valid) valid_fraction = 0;
     if (split == Split::test) test_fraction = 0;
   }
-  const auto notes =
-      split_clips(index.clips, test_fraction, valid_fraction, [&](const ClipRef& clip) { return lot(index, clip); });
+  const bool pieces =
+      index.files.size() == 1 && (index.files[0]->info().in_time_order || index.files[0]->info().clips == 1);
+  if (o.split_time == true && !pieces) {
+    fail(ErrorKind::usage,
+         "[folder] split: time is for one recording, whose end is kept apart; '{}' holds {}, whose order in time "
+         "nobody knows; leave "
+         "split out, or put clips for testing into test/",
+         o.path, index.files.size() > 1 ? fmt::format("{} recordings", index.files.size()) : "several clips");
+  }
+  const auto notes = o.split_time.value_or(pieces) ? split_time(index.clips, test_fraction, valid_fraction, o.split_gap)
+                                                   : split_clips(index.clips, test_fraction, valid_fraction,
+                                                                 [&](const ClipRef& clip) { return lot(index, clip); });
   index.notes.insert(index.notes.end(), notes.begin(), notes.end());
+  const auto is_short = [&](const ClipRef& clip) { return clip.frames < o.min_frames; };  // of pieces that were cut
+  for (auto* clips : {&index.clips.train, &index.clips.valid, &index.clips.test}) std::erase_if(*clips, is_short);
+  const std::vector<std::string>& own = index.files[0]->info().notes;
+  index.notes.insert(index.notes.end(), own.begin(), own.end());
 }
 
 void find_code_format(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
@@ -144,9 +158,9 @@ void find_code_format(FolderIndex& index, const FolderOptions& o, const std::vec
 }
 
 void find_ranges(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
-  const FoundChannels found = find_channels(infos, o.low, o.high, o.channels);
+  const FoundChannels found = find_channels(infos, o);
   index.ranges = {found.channels, o.clamp};
-  index.looked_through = o.low.empty();  // by type or by all values
+  index.looked_through = o.low.empty() && o.mean.empty();  // by type or by all values
   FrameFormat format;
   format.channels = found.channels;
   index.notes.push_back(fmt::format("values {} become -1 to 1: {}", format.range_text(), found.reason));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace convssm::data {
 namespace {
@@ -22,12 +23,54 @@ std::string cut_time(ClipRef& train, std::vector<ClipRef>& other, double fractio
   return fmt::format("one clip to share: its last {} of {} frames are for {}", kept, whole, purpose);
 }
 
+int64_t frames_of(const std::vector<ClipRef>& clips) {
+  int64_t all = 0;
+  for (const ClipRef& clip : clips) all += clip.frames;
+  return all;
+}
+
+// The last `count` frames of the clips, which are taken out of them; in their order.
+std::vector<ClipRef> take_end(std::vector<ClipRef>& clips, int64_t count) {
+  std::vector<ClipRef> taken;
+  while (count > 0 && !clips.empty()) {
+    ClipRef& last = clips.back();
+    const int64_t some = std::min(count, last.frames);
+    last.frames -= some, count -= some;
+    taken.insert(taken.begin(), {last.file, last.row, last.first + last.frames, some});
+    if (last.frames == 0) clips.pop_back();
+  }
+  return taken;
+}
+
 // How many of `count` clips draw lots below `end`.
 int64_t lots_below(const std::vector<double>& sorted, double end) {
   return std::ranges::lower_bound(sorted, end) - sorted.begin();
 }
 
 }  // namespace
+
+std::vector<std::string> split_time(SplitClips& clips, double test_fraction, double valid_fraction, int64_t gap) {
+  std::vector<std::string> notes;
+  const int64_t whole = frames_of(clips.train);
+  for (const auto& [other, fraction, purpose] :
+       {std::tuple(&clips.test, test_fraction, "testing"), {&clips.valid, valid_fraction, "validation"}}) {
+    if (fraction <= 0) continue;
+    const auto count = static_cast<int64_t>(static_cast<double>(whole) * fraction);
+    if (count < 2 || count + gap >= frames_of(clips.train)) {
+      notes.push_back(fmt::format("nothing for {}: {} of {} frames{} is too little", purpose, fraction, whole,
+                                  gap > 0 ? fmt::format(" with a gap of {}", gap) : ""));
+      continue;
+    }
+    *other = take_end(clips.train, count);
+    take_end(clips.train, gap);
+    notes.push_back(fmt::format("the last {} frames of {} are for {}{}", count,
+                                purpose == std::string("testing") ? "all" : "the others", purpose,
+                                gap > 0 ? fmt::format(", {} before them for nothing", gap) : ""));
+    std::erase_if(*other, [](const ClipRef& clip) { return clip.frames < 2; });
+  }
+  std::erase_if(clips.train, [](const ClipRef& clip) { return clip.frames < 2; });
+  return notes;
+}
 
 std::vector<std::string> split_clips(SplitClips& clips, double test_fraction, double valid_fraction,
                                      const std::function<double(const ClipRef&)>& lot) {

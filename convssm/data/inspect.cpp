@@ -10,6 +10,7 @@
 #include <ranges>
 
 #include "convssm/base/error.h"
+#include "convssm/base/memory.h"
 #include "convssm/base/slow_progress.h"
 #include "convssm/data/codes.h"
 #include "convssm/data/folder_actions.h"
@@ -18,12 +19,15 @@
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/file_kind.h"
+#include "convssm/io/grid_open.h"
 #include "convssm/io/idx.h"
 
 namespace convssm::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kLookedThrough = uint64_t{2} << 30;  // bytes of a file whose values are all looked at
 
 // IDX files are often compressed.
 bool may_be_idx(const std::string& path) {
@@ -70,6 +74,7 @@ std::string numbers_yaml(const std::vector<double>& values) {
 // Nothing if the dataset finds the values that become -1 and 1 itself, otherwise those that are there.
 std::string range_yaml(const Inspection& found) {
   try {
+    if (!found.files[0].named_channels.empty()) fail(ErrorKind::data, "fields have ranges of their own");
     usual_range(found.files[0].dtype, found.values);
     return "";
   } catch (const Error&) {
@@ -85,12 +90,34 @@ std::string range_yaml(const Inspection& found) {
   }
 }
 
+// Pieces between gaps that are shorter than this are left out: so many frames that nine tenths of all are in others; 0: there are no gaps.
+int64_t least_frames(const RecordingInfo& info) {
+  constexpr int64_t most = 60;
+  if (!info.in_time_order || info.lengths.size() < 2) return 0;
+  for (int64_t least = most; least > 2; --least) {
+    int64_t kept = 0;
+    for (const int64_t length : info.lengths) kept += length >= least ? length : 0;
+    if (10 * kept >= 9 * info.all_frames()) return least;
+  }
+  return 2;
+}
+
 std::string folder_yaml(const Inspection& found, const nlohmann::json& options) {
   std::string yaml = fmt::format("data:\n  name: folder\n  path: {}\n", yaml_text(found.path));
   for (const auto& [key, value] : options.items()) {
     if (key != "path" && value != "") yaml += fmt::format("  {}: {}\n", key, value.dump());
   }
-  const bool given = options.contains("low") || options.contains("high");
+  const RecordingInfo& info = found.files[0];
+  if (!info.named_channels.empty() && !options.contains("variables")) {
+    std::vector<std::string> names;
+    for (const Channel& channel : info.named_channels) names.push_back(yaml_text(channel.name));
+    yaml += fmt::format("  variables: [{}]\n", fmt::join(names, ", "));
+  }
+  const int64_t least = least_frames(info);
+  if (least > 0 && !options.contains("min_frames")) {
+    yaml += fmt::format("  min_frames: {}   # pieces between gaps that are shorter are left out\n", least);
+  }
+  const bool given = options.contains("low") || options.contains("high") || options.contains("mean");
   return given || !found.codes.none() ? yaml : yaml + range_yaml(found);
 }
 
@@ -108,6 +135,17 @@ void list_arrays(Inspection& found, const std::string& path) {
   if (names.size() > shown) found.notes.push_back(fmt::format("{} more arrays in '{}'", names.size() - shown, path));
 }
 
+void list_variables(Inspection& found, const std::string& path) {
+  const std::string first = is_field_file(path) ? path : field_files(path).at(0);
+  const auto file = io::open_grid(first);
+  for (const io::GridVariable& variable : file->variables()) {
+    if (variable.shape.size() < 2) continue;  // coordinates
+    ArraySummary summary = summary_of(variable.name, {variable.dtype, variable.shape});
+    summary.dimensions = fmt::format("[{}]", fmt::join(variable.dimensions, ", "));
+    found.arrays.push_back(summary);
+  }
+}
+
 // What is to be known of one file; nothing is added to the findings if it cannot be read.
 struct FileFindings {
   RecordingInfo info;
@@ -118,7 +156,13 @@ FileFindings look_at(const std::string& path, const FolderOptions& o, const Reco
                      ActionsSeen& seen) {
   const auto recording = open_recording(path, reading);
   FileFindings found{recording->info(), {}};
-  found.values = recording_extremes(found.info);
+  const RecordingInfo& info = found.info;
+  const uint64_t bytes = static_cast<uint64_t>(info.all_frames()) * info.frame_elements() * io::dtype_size(info.dtype);
+  const uint64_t every = info.sequential ? 1 : 1 + bytes / kLookedThrough;
+  found.values = recording_extremes(info, every);
+  if (every > 1)
+    found.info.notes.push_back(
+        fmt::format("one of {} parts of {} was looked at for its values", every, format_bytes(bytes)));
   look_at_actions(*recording, o, seen);
   return found;
 }
@@ -137,6 +181,7 @@ void add_file(Inspection& found, const FileFindings& file) {
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
   found.longest = std::max(found.longest, info.longest());
+  if (found.files.empty()) found.notes.insert(found.notes.end(), info.notes.begin(), info.notes.end());
   found.files.push_back(info);
 }
 
@@ -154,6 +199,7 @@ void inspect_folder(Inspection& found, const std::string& folder, const FolderOp
     FileFindings file;
     try {
       if (holds_arrays(path) && found.arrays.empty()) list_arrays(found, path);  // before anything goes wrong
+      if (found.arrays.empty() && holds_fields(path)) list_variables(found, path);
       file = look_at(path, o, own, seen);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::usage) throw;

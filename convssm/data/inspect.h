@@ -15,6 +15,7 @@ namespace convssm::data {
 
 struct ArraySummary {
   std::string name, type, shape;  // "data", "u8", "[20, 64, 64, 1]"
+  std::string dimensions = {};    // "[time, lat, lon]" of grid files
 };
 
 struct Inspection {

@@ -14,8 +14,17 @@ std::string plural(uint64_t count, const char* word) {
 }
 
 std::string array_line(const ArraySummary& array) {
-  return fmt::format("{:<10} {}{} {}", "array", array.name.empty() ? "" : io::in_quotes(array.name) + " ", array.type,
-                     array.shape);
+  return fmt::format("{:<10} {}{} {}{}{}", "array", array.name.empty() ? "" : io::in_quotes(array.name) + " ",
+                     array.type, array.shape, array.dimensions.empty() ? "" : " ", array.dimensions);
+}
+
+std::string channel_line(const Channel& channel, const Extremes& values) {
+  const double missing =
+      values.values == 0 ? 0 : 100.0 * static_cast<double>(values.nan) / static_cast<double>(values.values);
+  return fmt::format("{:<10} {}{}: {:.6g} to {:.6g}, mean {:.6g}, deviation {:.6g}{}", "channel",
+                     io::in_quotes(channel.name), channel.units.empty() ? "" : " [" + channel.units + "]", values.low,
+                     values.high, values.mean, values.deviation(),
+                     missing > 0 ? fmt::format(", {:.2g}% missing", missing) : "");
 }
 
 void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
@@ -31,9 +40,12 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
   if (!splits.empty()) lines.push_back(fmt::format("{:<10} {}", "splits", splits));
   lines.push_back(fmt::format("{:<10} {}x{} (height x width), {}", "frames", first.height, first.width,
                               plural(static_cast<uint64_t>(first.channels), "channel")));
+  for (size_t c = 0; c < first.named_channels.size(); ++c)
+    lines.push_back(channel_line(first.named_channels[c], found.channels[c]));
   const std::string actions =
-      first.action_values > 0 ? fmt::format("{} numbers per frame, action k leads to frame k", first.action_values)
-      : first.has_actions     ? "one per frame, action k leads to frame k"
+      first.action_maps > 0     ? fmt::format("{} maps of what is known of each frame in advance", first.action_maps)
+      : first.action_values > 0 ? fmt::format("{} numbers per frame, action k leads to frame k", first.action_values)
+      : first.has_actions       ? "one per frame, action k leads to frame k"
       : !first.like_actions.empty() ? fmt::format("none; if {} holds them, set actions_key: {}",
                                                   io::in_quotes(first.like_actions[0]), first.like_actions[0])
                                     : "none";
@@ -84,6 +96,7 @@ nlohmann::json inspection_json(const Inspection& found) {
                {"width", first.width},
                {"channels", first.channels},
                {"actions", first.has_actions},
+               {"action_maps", first.action_maps},
                {"codes", found.codes.count},
                {"action_values", first.action_values}});
   return json;

@@ -71,10 +71,13 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
 }
 
 void Extremes::add(const Extremes& other) {
-  const bool mine = values > nan + infinite, theirs = other.values > other.nan + other.infinite;
-  if (theirs) {
-    low = mine ? std::min(low, other.low) : other.low;
-    high = mine ? std::max(high, other.high) : other.high;
+  const auto mine = static_cast<double>(finite()), theirs = static_cast<double>(other.finite());
+  if (theirs > 0) {
+    low = mine > 0 ? std::min(low, other.low) : other.low;
+    high = mine > 0 ? std::max(high, other.high) : other.high;
+    const double apart = other.mean - mean, share = theirs / (mine + theirs);
+    mean += apart * share;
+    squares += other.squares + apart * apart * mine * share;
   }
   nan += other.nan, infinite += other.infinite, values += other.values;
 }
@@ -99,9 +102,15 @@ std::vector<Extremes> channel_extremes(const io::Array& frames) {
         if (!std::isfinite(value)) continue;
         plane.low = any ? std::min(plane.low, value) : value;
         plane.high = any ? std::max(plane.high, value) : value;
+        plane.mean += value;
         any = true;
       }
       plane.values = pixels;
+      if (any) plane.mean /= static_cast<double>(plane.finite());
+      for (const auto& element : values.subspan(first, pixels)) {
+        const double apart = number(element) - plane.mean;
+        if (std::isfinite(apart)) plane.squares += apart * apart;
+      }
       found[first / pixels % C].add(plane);
     }
   });

@@ -1,6 +1,7 @@
 // From numbers as files hold them to pixels in [-1,1], each channel by its own range.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,8 +28,12 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
 struct Extremes {
   double low = 0, high = 0;  // of the finite values; 0 and 0 if there are none
   uint64_t nan = 0, infinite = 0, values = 0;
+  double mean = 0,
+         squares = 0;  // of the finite ones, and the sum of their squared differences from it; of floats alone
 
   void add(const Extremes& other);
+  uint64_t finite() const { return values - nan - infinite; }
+  double deviation() const { return finite() > 0 ? std::sqrt(squares / static_cast<double>(finite())) : 0; }
 };
 
 // Of each channel of frames [T,C,H,W].

@@ -54,14 +54,24 @@ io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
   return values;
 }
 
-void Recording::read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out) {
+void Recording::read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out,
+                            bool* valid) {
   check_place(clip, first, count);
-  to_pixels(info_, clip, first, frames(clip, first, count), ranges, out);
+  to_pixels(info_, clip, first, frames(clip, first, count), ranges, out, valid);
 }
 
 at::Tensor Recording::read_actions(int64_t clip, int64_t first, int64_t count) {
-  check_place(clip, first, count);
+  if (!info_.foresees_actions) check_place(clip, first, count);
   return info_.has_actions ? actions(clip, first, count) : at::Tensor();
+}
+
+std::vector<double> Recording::read_times(int64_t clip, int64_t first, int64_t count) const {
+  return frame_times(clip, first, count);
+}
+
+std::vector<double> Recording::read_intervals(int64_t clip, int64_t first, int64_t count) const {
+  check_place(clip, first, count);
+  return frame_intervals(clip, first, count);
 }
 
 at::Tensor Recording::actions(int64_t clip, int64_t first, int64_t count) {
@@ -87,6 +97,7 @@ std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info) {
 
 std::string actions_text(const RecordingInfo& info) {
   if (!info.has_actions) return "none";
+  if (info.action_maps > 0) return fmt::format("{} maps per frame", info.action_maps);
   return info.action_values == 0 ? "whole numbers" : fmt::format("{} numbers per frame", info.action_values);
 }
 
@@ -99,7 +110,8 @@ void check_fit(const RecordingInfo& first, const RecordingInfo& other) {
     fail(ErrorKind::data, "[folder] all frames must have one size: '{}' has {}, '{}' has {}", first.path,
          frame_text(first), other.path, frame_text(other));
   }
-  if (first.has_actions != other.has_actions || first.action_values != other.action_values) {
+  if (first.has_actions != other.has_actions || first.action_values != other.action_values ||
+      first.action_maps != other.action_maps) {
     const bool one_hot = first.stored_actions.one_hot || other.stored_actions.one_hot;
     fail(ErrorKind::data, "[folder] either all files have actions or none, all of one kind: '{}' has {}, '{}' has {}{}",
          first.path, actions_text(first), other.path, actions_text(other),

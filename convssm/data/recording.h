@@ -15,7 +15,10 @@
 
 #include "convssm/data/actions.h"
 #include "convssm/data/array_cache.h"
+#include "convssm/data/axes.h"
 #include "convssm/data/clip_layout.h"
+#include "convssm/data/field_choice.h"
+#include "convssm/data/frame_format.h"
 #include "convssm/data/frame_view.h"
 #include "convssm/io/array.h"
 
@@ -28,6 +31,13 @@ enum class Content {
   found,  // codes if the key is `codes`, otherwise frames
   video,
   codes  // of a tokenizer: Clips.codes instead of a video
+};
+
+// Whether NaN is a pixel that was not measured, or a mistake.
+enum class Missing {
+  found,  // not measured if a grid file has some in its first, middle or last frame; a mistake in other files
+  mask,   // not measured
+  refuse  // a mistake
 };
 
 enum class Access {
@@ -45,6 +55,9 @@ struct RecordingOptions {
   std::string actions_key = {};            // of their array, if it is there; "": `actions`
   ActionReading action_reading = {};       // what they are
   FrameView view = {};                     // which frames, and of which size
+  FieldChoice fields = {};                 // of grid files: which variables
+  std::vector<std::string> forcings = {};  // of grid files: what is known in advance (forcings.h), as actions
+  Missing missing = Missing::found;
   std::string name = {};                   // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
 };
@@ -66,9 +79,16 @@ struct RecordingInfo {
   StoredActions stored_actions = {};           // how they are stored
   std::vector<std::string> like_actions = {};  // arrays that could be actions, if none are read
   int64_t action_values = 0;                   // numbers of an action; 0: it is one whole number
+  int64_t action_maps = 0;                     // maps of an action; 0: it has none
+  bool foresees_actions = false;               // those of frames beyond the end are known too
   bool sequential = false;                     // a frame is decoded from those before it
-  bool always_bytes = false;      // of this kind of file: its values are 0 to 255, whatever the units of the data
-  RecordingOptions reading = {};  // that it was opened with, without the cache: to open it once more
+  bool always_bytes = false;  // of this kind of file: its values are 0 to 255, whatever the units of the data
+  std::vector<Channel> named_channels = {};  // names and units, if the file says them; else empty
+  Axes axes = {};                            // where pixels and when frames are, if the file says it
+  bool may_miss = false;                     // NaN is a pixel that was not measured
+  bool in_time_order = false;                // clips are pieces of one recording, one after the other
+  std::vector<std::string> notes = {};       // what was found, for people
+  RecordingOptions reading = {};             // that it was opened with, without the cache: to open it once more
 
   uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
   int64_t length(int64_t clip) const { return lengths.empty() ? frames : lengths[static_cast<size_t>(clip)]; }
@@ -85,13 +105,20 @@ class Recording {
   // Frames first .. first+count-1 of a clip, [T,C,H,W] in their stored type.
   io::Array read(int64_t clip, int64_t first, int64_t count);
 
-  // The same in [-1,1], to out [T,C,H,W]. Error(data) that names file, place and value for a pixel that is not a finite
-  // number or outside of its range.
-  void read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out);
+  // The same in [-1,1], to out [T,C,H,W], and with `valid` which of them were measured (pixels.h). Error(data) that names file,
+  // place and value for a pixel that is not a finite number or outside of its range.
+  void read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out,
+                   bool* valid = nullptr);
 
-  // The actions that led to the same frames, [T] int64 or [T,A] float32. Undefined if there are none. Error(data) that
-  // names the file if one is infinite.
+  // The actions that led to the same frames, [T] int64, [T,A] or [T,M,H,W] float32. Undefined if there are none. Error(data)
+  // that names the file if one is infinite. Where info().foresees_actions, frames may lie beyond the end.
   at::Tensor read_actions(int64_t clip, int64_t first, int64_t count);
+
+  // When the same frames were taken, or will be beyond the end, in seconds since 1970-01-01 of the calendar of info().axes; empty: nobody knows.
+  std::vector<double> read_times(int64_t clip, int64_t first, int64_t count) const;
+
+  // Steps since the frame before, in units of the usual one; empty if all are even.
+  std::vector<double> read_intervals(int64_t clip, int64_t first, int64_t count) const;
 
  protected:
   // No cache: one that keeps nothing.
@@ -103,6 +130,9 @@ class Recording {
   // By default those of the file that the info names, of which `action_place` says where those of the clip begin.
   virtual at::Tensor actions(int64_t clip, int64_t first, int64_t count);
   virtual ActionPlace action_place(int64_t clip) const;
+
+  virtual std::vector<double> frame_times(int64_t, int64_t, int64_t) const { return {}; }
+  virtual std::vector<double> frame_intervals(int64_t, int64_t, int64_t) const { return {}; }
 
   ArrayCache& cache() const { return *cache_; }
 

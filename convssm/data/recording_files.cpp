@@ -15,6 +15,7 @@
 #include "convssm/data/array_choice.h"
 #include "convssm/data/array_recording.h"
 #include "convssm/data/companion.h"
+#include "convssm/data/field_recording.h"
 #include "convssm/data/frame_folder.h"
 #include "convssm/data/viewed_recording.h"
 #include "convssm/io/file_kind.h"
@@ -34,6 +35,11 @@ struct Kind {
 
 const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
+      {"field",
+       {".nc", ".nc4", ".cdf", ".zarr", ".grib", ".grb", ".grib2", ".grb2"},
+       false,
+       false,
+       open_field_recording},
       {"array", {".npy", ".npz", ".h5", ".hdf5"}, true, false, open_array_recording},
       {"animation", {".gif", ".mp4"}, false, true, open_animation},
       {"picture", {".png", ".jpg", ".jpeg"}, false, true, open_picture},
@@ -49,7 +55,16 @@ const Kind* kind_of_ending(const std::string& ending) {
 }
 
 const Kind* named_kind(const std::string& path) { return kind_of_ending(file_ending(path)); }
-const Kind* found_kind(const std::string& path) { return kind_of_ending(io::reading_ending(path)); }
+
+bool is_field(const Kind* kind) { return kind && kind->open == open_field_recording; }
+
+// A NetCDF-4 file is an HDF5 file too: its name says how it is meant.
+const Kind* kind_of(const std::string& path, const std::string& ending) {
+  const Kind* kind = kind_of_ending(ending);
+  const Kind* named = named_kind(path);
+  return kind && kind->arrays && is_field(named) ? named : kind;
+}
+const Kind* found_kind(const std::string& path) { return kind_of(path, io::reading_ending(path)); }
 
 // ": what to do", or nothing. Grids are read by io/ and are no recordings.
 std::string advice_text(const io::FileKind& kind, const std::string& path) {
@@ -64,8 +79,10 @@ std::string advice_text(const io::FileKind& kind, const std::string& path) {
 
 std::unique_ptr<Recording> open_as_it_is(const std::string& path, const RecordingOptions& options) {
   const io::FileKind found = io::file_kind(path);
-  if (found.name.empty() && fs::is_directory(path)) return open_frame_folder(path, options);
-  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
+  if (found.name.empty() && fs::is_directory(path)) {
+    return field_files(path).empty() ? open_frame_folder(path, options) : open_field_recording(path, options);
+  }
+  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of(path, found.ending);
   if (kind) return kind->open(path, options);
   fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
        found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(),
@@ -89,11 +106,10 @@ std::vector<std::string> files_below(const std::string& folder) {
   for (; !error && entries != end; entries.increment(error)) {
     const fs::path& entry = entries->path();
     const bool hidden = entry.filename().string().starts_with(".");
-    if (entries->is_directory()) {
-      if (hidden) entries.disable_recursion_pending();
-    } else if (!hidden) {
+    const bool store = !hidden && entries->is_directory() && !io::file_kind(entry.string()).name.empty();
+    if (entries->is_directory() && (hidden || store)) entries.disable_recursion_pending();
+    if (!hidden && (store || !entries->is_directory()))
       names.push_back(entry.lexically_relative(folder).generic_string());
-    }
   }
   if (error) fail(ErrorKind::io, "[folder] cannot read the folder '{}': {}", folder, error.message());
   std::ranges::sort(names);
@@ -135,6 +151,23 @@ int64_t count_clips(const std::string& path, const RecordingOptions& options) {
   return kind && kind->one_clip ? 1 : open_recording(path, options)->info().clips;
 }
 
+bool is_field_file(const std::string& path) {
+  const io::FileKind found = io::file_kind(path);
+  return is_field(found.name.empty() ? named_kind(path) : kind_of(path, found.ending));
+}
+
+std::vector<std::string> field_files(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const std::string& name : files_below(folder)) {
+    if (is_field(named_kind(name))) paths.push_back((fs::path(folder) / name).string());
+  }
+  return paths;
+}
+
+bool holds_fields(const std::string& path) {
+  return is_field_file(path) || (fs::is_directory(path) && !field_files(path).empty());
+}
+
 std::string recording_endings() {
   std::vector<std::string> all;
   for (const Kind& kind : kinds_of_recordings()) all.insert(all.end(), kind.endings.begin(), kind.endings.end());
@@ -150,6 +183,7 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
          fs::path(path).is_absolute() ? "" : fmt::format(" in the current folder, {}", here.string()));
   }
   if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}};
+  if (!io::file_kind(path).name.empty()) return {{"."}};  // a store
   const std::vector<std::string> all = files_below(path);
   std::set<std::string> animations, picture_folders;
   for (const std::string& name : all) {
@@ -175,6 +209,7 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   }
   const bool frames = kinds == Kinds::one && wanted && wanted->open == open_picture;
   if (frames) found.names.assign(picture_folders.begin(), picture_folders.end());
+  if (kinds == Kinds::one && is_field(wanted)) found.names = {"."};
   return found;
 }
 

@@ -16,6 +16,11 @@ bool holds_arrays(const std::string& path);
 // Whether a file of this name is a single frame.
 bool is_picture(const std::string& path);
 
+// Whether a path is a grid file (a Zarr store is a folder), all those below a folder, sorted, and whether it is either.
+bool is_field_file(const std::string& path);
+std::vector<std::string> field_files(const std::string& folder);
+bool holds_fields(const std::string& path);
+
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 
@@ -23,13 +28,14 @@ int64_t count_clips(const std::string& path, const RecordingOptions& options);
 std::string recording_endings();
 
 struct FoundFiles {
-  std::vector<std::string> names;  // relative to the folder, sorted; folders of frames too, "." for the folder itself
-  uint64_t others = 0;             // files that are left out
-  std::string other = {};          // the first of them
+  // Relative to the folder, sorted; folders of frames too, and "." for the folder itself, also if it is one of grid files.
+  std::vector<std::string> names;
+  uint64_t others = 0;     // files that are left out
+  std::string other = {};  // the first of them
 };
 
 enum class Kinds {
-  one,  // of a folder with several kinds of recordings the first of: arrays, animations, folders of frames
+  one,  // of a folder with several kinds of recordings the first of: grids, arrays, animations, folders of frames
   all   // every file, a picture as a clip of one frame
 };
 

@@ -2,6 +2,8 @@
 // does not change what the others mean.
 #include "convssm/data/value_range.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +21,7 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   for (const RecordingInfo& file : files) {
     Extremes one;
     for (const Extremes& channel : recording_extremes(file)) one.add(channel);
-    if (one.nan + one.infinite > 0) fail(ErrorKind::data, "{}", not_finite_text(file, one));
+    if ((file.may_miss ? 0 : one.nan) + one.infinite > 0) fail(ErrorKind::data, "{}", not_finite_text(file, one));
     found.add(one);
   }
   return found;
@@ -43,11 +45,33 @@ void check_count(const char* option, size_t found, bool one, size_t channels) {
        channels == 1 ? "" : "s");
 }
 
+// One value for all, or one for each channel, or none.
+double of_channel(const std::vector<double>& values, size_t c, double otherwise) {
+  return values.empty() ? otherwise : values[values.size() == 1 ? 0 : c];
+}
+
+void mark_diagnostic(std::vector<Channel>& channels, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto channel = std::ranges::find(channels, name, &Channel::name);
+    if (channel == channels.end()) {
+      std::vector<std::string> known;
+      for (const Channel& other : channels) known.push_back(other.name);
+      fail(ErrorKind::usage, "[folder] diagnostic: no channel '{}'; there are {}", name, fmt::join(known, ", "));
+    }
+    channel->diagnostic = true;
+  }
+  if (!names.empty() && std::ranges::all_of(channels, &Channel::diagnostic)) {
+    fail(ErrorKind::usage, "[folder] diagnostic: a model must see some channel, all are named");
+  }
+}
+
 }  // namespace
 
-std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
+std::vector<Extremes> recording_extremes(const RecordingInfo& info, uint64_t every) {
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
+  uint64_t part = 0;
   for_each_chunk(info, [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
+    if (part++ % every != 0) return true;
     const auto some = channel_extremes(recording.read(clip, first, count));
     for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
     return true;
@@ -56,7 +80,7 @@ std::vector<Extremes> recording_extremes(const RecordingInfo& info) {
 }
 
 std::string not_finite_text(const RecordingInfo& info, const Extremes& found) {
-  if (found.nan + found.infinite == 0) return "";
+  if ((info.may_miss ? 0 : found.nan) + found.infinite == 0) return "";
   try {
     check_pixels(info, {std::vector<Channel>(static_cast<size_t>(info.channels)), true});
   } catch (const Error& error) {
@@ -78,35 +102,45 @@ FoundRange usual_range(io::DType dtype, const Extremes& found) {
   fail(ErrorKind::data, "[folder] {}; set low and high to the values that become -1 and 1", span);
 }
 
-FoundChannels find_channels(const std::vector<RecordingInfo>& files, const std::vector<double>& low,
-                            const std::vector<double>& high, const std::vector<std::string>& names) {
+FoundChannels find_channels(const std::vector<RecordingInfo>& files, const FolderOptions& o) {
   const auto C = static_cast<size_t>(files[0].channels);
-  if (low.empty() != high.empty()) fail(ErrorKind::usage, "[folder] low and high are given together or not");
-  check_count("low", low.size(), true, C);
-  check_count("high", high.size(), true, C);
-  check_count("channels", names.size(), false, C);
+  if (o.low.empty() != o.high.empty()) fail(ErrorKind::usage, "[folder] low and high are given together or not");
+  if (o.mean.empty() != o.std.empty()) fail(ErrorKind::usage, "[folder] mean and std are given together or not");
+  if (!o.low.empty() && !o.mean.empty())
+    fail(ErrorKind::usage, "[folder] give low and high, or mean and std, not both");
+  check_count("low", o.low.size(), true, C);
+  check_count("high", o.high.size(), true, C);
+  check_count("mean", o.mean.size(), true, C);
+  check_count("std", o.std.size(), true, C);
+  check_count("log_offset", o.log_offset.size(), true, C);
+  check_count("channels", o.channels.size(), false, C);
   FoundChannels found;
+  found.channels = files[0].named_channels;
   found.channels.resize(C);
-  for (size_t c = 0; c < names.size(); ++c) found.channels[c].name = names[c];
-  if (low.empty()) {
+  for (size_t c = 0; c < C; ++c) {
+    Channel& channel = found.channels[c];
+    if (!o.channels.empty()) channel.name = o.channels[c];
+    channel.log_offset = of_channel(o.log_offset, c, 0);
+    channel.low = 0, channel.high = 255;
+  }
+  mark_diagnostic(found.channels, o.diagnostic);
+  if (o.low.empty() && o.mean.empty()) {
     const FoundRange range = find_range(files);
     for (Channel& channel : found.channels) channel.low = range.low, channel.high = range.high;
     found.reason = range.reason;
-    return found;
-  }
-  const auto bytes = std::ranges::find_if(files, &RecordingInfo::always_bytes);
-  if (bytes != files.end()) {
-    fail(ErrorKind::usage, "[folder] '{}' is always read as 0 to 255; leave low and high out", bytes->path);
-  }
-  for (size_t c = 0; c < C; ++c) {
-    Channel& channel = found.channels[c];
-    channel.low = low[low.size() == 1 ? 0 : c], channel.high = high[high.size() == 1 ? 0 : c];
-    if (!(channel.low < channel.high) || !std::isfinite(channel.high - channel.low)) {
-      fail(ErrorKind::usage, "[folder] low must be less than high, got {} and {} for channel {}", channel.low,
-           channel.high, c);
+  } else {
+    const auto bytes = std::ranges::find_if(files, &RecordingInfo::always_bytes);
+    if (bytes != files.end()) {
+      fail(ErrorKind::usage, "[folder] '{}' is always read as 0 to 255; leave low and high out", bytes->path);
     }
+    for (size_t c = 0; c < C; ++c) {
+      const double middle = of_channel(o.mean, c, 0), half = kDeviations * of_channel(o.std, c, 0);
+      found.channels[c].low = of_channel(o.low, c, middle - half);
+      found.channels[c].high = of_channel(o.high, c, middle + half);
+    }
+    found.reason = o.low.empty() ? fmt::format("mean and {} standard deviations, given", kDeviations) : "given";
   }
-  found.reason = "given";
+  for (const Channel& channel : found.channels) check_scale(channel, ErrorKind::usage, "[folder]");
   return found;
 }
 

@@ -25,6 +25,12 @@ RecordingInfo info_in_view(const Recording& recording, const FrameView& view) {
   info.dtype = dtype_in_view(view, info.dtype);
   info.frames = strided(info.frames, view.stride);
   for (int64_t& length : info.lengths) length = strided(length, view.stride);
+  info.axes.step *= static_cast<double>(view.stride), info.axes.months *= view.stride;
+  if (view.changes_size()) info.axes.rows = info.axes.columns = {};
+  if (view.changes_frames() && info.action_maps > 0) {
+    fail(ErrorKind::data, "[folder] '{}' has forcings, maps beside its frames: size and colour are for videos",
+         info.path);
+  }
   info.layout = {"TCHW",
                  fmt::format("the frames are changed; in the file {}, {}", info.layout.letters, info.layout.reason)};
   if (view.stride_actions == StrideActions::sum && info.has_actions && info.action_values == 0) {
@@ -76,6 +82,11 @@ class ViewedRecording : public Recording {
   at::Tensor actions(int64_t clip, int64_t first, int64_t count) override {
     const int64_t stride = view_.stride;
     if (stride == 1) return inner_->read_actions(clip, first, count);
+    if (info().action_maps > 0) {  // of the frames that are taken alone
+      std::vector<at::Tensor> maps;
+      for (int64_t k = 0; k < count; ++k) maps.push_back(inner_->read_actions(clip, (first + k) * stride, 1));
+      return at::cat(maps);
+    }
     const bool sum = view_.stride_actions == StrideActions::sum;
     const int64_t from = first == 0 || !sum ? first * stride : (first - 1) * stride + 1;
     const int64_t last = (first + count - 1) * stride;
@@ -87,6 +98,29 @@ class ViewedRecording : public Recording {
       taken.push_back(begin == at ? all[at] : all.slice(0, begin, at + 1).sum(0));
     }
     return at::stack(taken);
+  }
+
+  std::vector<double> frame_times(int64_t clip, int64_t first, int64_t count) const override {
+    const int64_t stride = view_.stride;
+    const std::vector<double> all = inner_->read_times(clip, first * stride, (count - 1) * stride + 1);
+    std::vector<double> taken;
+    for (size_t i = 0; i < all.size(); i += static_cast<size_t>(stride)) taken.push_back(all[i]);
+    return taken;
+  }
+
+  // The steps on the way to a frame add up; before the first one of a clip there is none.
+  std::vector<double> frame_intervals(int64_t clip, int64_t first, int64_t count) const override {
+    const int64_t stride = view_.stride, from = first == 0 ? 0 : (first - 1) * stride + 1;
+    const std::vector<double> all = inner_->read_intervals(clip, from, (first + count - 1) * stride - from + 1);
+    if (all.empty()) return {};
+    std::vector<double> taken;
+    for (int64_t k = first; k < first + count; ++k) {
+      const int64_t last = k * stride - from, begin = std::max<int64_t>(0, last - stride + 1);
+      double sum = 0;
+      for (int64_t i = begin; i <= last; ++i) sum += all[static_cast<size_t>(i)];
+      taken.push_back(k == 0 ? 1 : sum / static_cast<double>(stride));
+    }
+    return taken;
   }
 
  private:

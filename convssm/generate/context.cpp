@@ -32,8 +32,20 @@ at::Tensor changed_colours(const at::Tensor& video, const std::string& path) {
   return video.mean(1, true);
 }
 
+// Channels of other names or units are other quantities, whatever their number.
+void check_names(const data::RecordingInfo& info, const data::FrameFormat& format) {
+  if (info.named_channels.size() != format.channels.size()) return;
+  for (size_t c = 0; c < format.channels.size(); ++c) {
+    const data::Channel &found = info.named_channels[c], &wanted = format.channels[c];
+    if (wanted.name.empty() || (found.name == wanted.name && found.units == wanted.units)) continue;
+    fail(ErrorKind::data, "{}: channel {} is {} [{}], the model takes {} [{}]", info.path, c, found.name, found.units,
+         wanted.name, wanted.units);
+  }
+}
+
 void check_frames(const data::RecordingInfo& info, const data::FrameFormat& format) {
   const bool changes = changes_colours(info, format.depth());
+  check_names(info, format);
   const data::FrameFormat found(changes ? format.depth() : info.channels, info.height, info.width);
   if (found.same_size(format)) return;
   const bool other_size = found.depth() == format.depth();
@@ -71,7 +83,10 @@ data::RecordingOptions reading(const ContextOptions& o) {
           .access = data::Access::in_order,
           .actions_key = o.actions_key,
           .action_reading = o.action_reading,
-          .view = o.view};
+          .view = o.view,
+          .fields = o.fields,
+          .forcings = o.forcings,
+          .missing = o.missing};
 }
 
 class ContextReader {
@@ -89,6 +104,10 @@ class ContextReader {
       fail(ErrorKind::data, "{} holds {} clips, number {} is asked for (they count from 0)", path_, seen_, o_.clip);
     }
     context_.clips.video = at::stack(videos_);
+    if (!valid_.empty()) {
+      context_.clips.valid = at::stack(valid_);
+      context_.field.measured = valid_[0].any(0);
+    }
     if (!actions_.empty()) {
       const int64_t K = context_.clips.frames();
       int64_t known = actions_[0].size(0);
@@ -125,8 +144,9 @@ class ContextReader {
     bytes_ += static_cast<uint64_t>(window.count) * info.frame_elements() * sizeof(float);
     require_file_memory(path_, "its frames as a context (--context-frames takes fewer)", bytes_);
     const at::Tensor video = at::empty({window.count, info.channels, info.height, info.width}, at::kFloat);
-    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_, o_.clamp),
-                          video.data_ptr<float>());
+    if (info.may_miss) valid_.push_back(at::empty(video.sizes(), at::kBool));
+    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_, o_.clamp), video.data_ptr<float>(),
+                          info.may_miss ? valid_.back().data_ptr<bool>() : nullptr);
     return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : video;
   }
 
@@ -143,10 +163,16 @@ class ContextReader {
       context_.like_actions = info.like_actions;
     }
     for (int64_t i = 0; i < info.clips; ++i, ++seen_) {
-      if (o_.clip >= 0 && seen_ != o_.clip) continue;
+      if (o_.clip >= 0 ? seen_ != o_.clip : info.in_time_order && i + 1 < info.clips) continue;
       const Window window = window_of(path, info.length(i), o_);
       add_video(frames_of(*recording, i, window));
-      if (info.has_actions) actions_.push_back(recording->read_actions(i, window.first, info.length(i) - window.first));
+      if (context_.field.times.empty()) {
+        context_.field.axes = info.axes;
+        context_.field.times = recording->read_times(i, window.first, window.count + o_.ahead);
+      }
+      if (!info.has_actions) continue;
+      const int64_t known = info.foresees_actions ? window.count + o_.ahead : info.length(i) - window.first;
+      actions_.push_back(recording->read_actions(i, window.first, known));
     }
   }
 
@@ -157,7 +183,8 @@ class ContextReader {
   std::optional<data::RecordingInfo> first_;
   std::string letters_;              // for people
   std::vector<at::Tensor> videos_;   // [K,C,H,W] each
-  std::vector<at::Tensor> actions_;  // [T] or [T,A] each, from the first frame of the context on
+  std::vector<at::Tensor> valid_;    // of pixels that may be missing, as the videos
+  std::vector<at::Tensor> actions_;  // [T], [T,A] or [T,M,H,W] each, from the first frame of the context on
   int64_t seen_ = 0;                 // clips, taken or not
   uint64_t bytes_ = 0;               // of all frames
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "convssm/data/dataset.h"
+#include "convssm/data/field_writer.h"
 #include "convssm/data/recording.h"
 
 namespace convssm::generate {
@@ -16,6 +17,7 @@ struct Context {
   std::string layout;  // of a clip in its file: "THWC", "TCHW" or "THW"
   std::string description;                // what was found and how it was read
   std::vector<std::string> like_actions;  // arrays that could be the actions, if it has none
+  data::FieldPlace field;                 // where its pixels are; the times of the frames after it, of the first clip
 };
 
 struct ContextOptions {
@@ -24,13 +26,17 @@ struct ContextOptions {
   std::string layout = {};                  // "THWC", ...; empty: guessed
   data::ActionReading action_reading = {};  // what its actions are
   data::FrameView view = {};                // as the model's own data was looked at; frames are counted in it
-  int64_t first = 0;                        // frame that the context begins with; below 0: counted from the end
-  int64_t frames = 0;                       // so many from there on, or below 0 the last ones; 0: all
-  int64_t clip = -1;                        // only this one of several; -1: all
-  bool clamp = false;                       // values outside of the model's ranges become the nearer end, not an error
+  data::FieldChoice fields = {};            // of grid files, and what is known of them in advance
+  std::vector<std::string> forcings = {};
+  data::Missing missing = data::Missing::found;
+  int64_t ahead = 0;   // frames after it whose times and forcings are wanted, where they can be known
+  int64_t first = 0;   // frame that the context begins with; below 0: counted from the end
+  int64_t frames = 0;  // so many from there on, or below 0 the last ones; 0: all
+  int64_t clip = -1;   // only this one of several; -1: all, of pieces of one recording the last
+  bool clamp = false;  // values outside of the model's ranges become the nearer end, not an error
 };
 
-// .npy, .npz, .h5 (one clip or several), .gif, .mp4 or a picture, or a folder: the pictures of a folder are the frames of one
+// Grid files; .npy, .npz, .h5 (one clip or several), .gif, .mp4 or a picture, or a folder: the pictures of a folder are the frames of one
 // clip, sorted by the numbers in their names; other files are clips of their own. Error(data) if the frames are not those of
 // the model.
 Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options);

@@ -11,6 +11,7 @@
 #include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
 #include "convssm/data/picture.h"
+#include "convssm/generate/grid_sink.h"
 #include "convssm/io/npy.h"
 #include "convssm/io/npy_stream.h"
 #include "convssm/io/video_writer.h"
@@ -108,7 +109,8 @@ std::unique_ptr<FrameSink> open_sink(const std::string& path, const data::FrameF
   if (ending == ".npz") return std::make_unique<NpzSink>(path, format, o);
   const std::vector<std::string> pictures = io::video_endings();
   if (std::ranges::find(pictures, ending) != pictures.end()) return std::make_unique<PictureSink>(path, format, o);
-  fail(ErrorKind::usage, "[open_sink] the name of a result ends with .npy, .npz, {}; got '{}'",
+  if (data::is_field_name(path)) return std::move(open_grid_sinks(path, format, o, 1)[0]);
+  fail(ErrorKind::usage, "[open_sink] the name of a result ends with .npy, .npz, .nc, .zarr, {}; got '{}'",
        fmt::join(pictures, ", "), path);
 }
 

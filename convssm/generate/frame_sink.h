@@ -2,14 +2,17 @@
 //   .npy, .npz (key `video`)  [T,H,W,C] or another layout: bytes if the values of the data are 0 to 255, else float32 in its units
 //   .gif, .mp4                to look at
 //   .png                      a strip of evenly spaced frames
+//   .nc, .zarr                fields with coordinates and times (grid_sink.h)
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "convssm/data/dataset.h"
+#include "convssm/data/field_writer.h"
 
 namespace convssm::generate {
 
@@ -18,6 +21,7 @@ struct SinkOptions {
   double fps = 10;
   int64_t scale = 1;            // enlargement of gif, mp4 and png
   std::string layout = "THWC";  // of arrays; "TCHW", or "THW" for one channel
+  data::FieldPlace field = {};  // of .nc and .zarr
 };
 
 class FrameSink {

@@ -1,0 +1,259 @@
+#include "convssm/data/field_file.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <set>
+
+#include "convssm/base/error.h"
+#include "convssm/data/numbers.h"
+#include "convssm/io/grid_open.h"
+
+namespace convssm::data {
+namespace {
+
+constexpr size_t kMostUnnamed = 16;  // channels that are taken without being named
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// "u@850" -> "u", 850.
+struct WantedChannel {
+  std::string variable;
+  std::optional<double> level;
+};
+
+WantedChannel read_wanted(const std::string& text) {
+  const size_t at = text.rfind('@');
+  if (at == std::string::npos) return {text, std::nullopt};
+  char* end = nullptr;
+  const std::string number = text.substr(at + 1);
+  const double level = std::strtod(number.c_str(), &end);
+  if (number.empty() || *end != '\0' || !std::isfinite(level)) {
+    fail(ErrorKind::usage, "[fields] expected a variable and a level such as u@850, got '{}'", text);
+  }
+  return {text.substr(0, at), level};
+}
+
+// The place of a value along a dimension, by its coordinate. Error(data) that names the nearest one.
+int64_t place_of(const io::GridFile& file, const io::GridVariable& variable, int d, double wanted) {
+  const std::vector<double> values = read_axis(file, variable, d).values;
+  const auto nearest = std::ranges::min_element(values, {}, [&](double x) { return std::abs(x - wanted); });
+  const double tolerance = 1e-6 * std::max(1.0, std::abs(wanted));
+  if (nearest != values.end() && std::abs(*nearest - wanted) <= tolerance) return nearest - values.begin();
+  const size_t shown = std::min<size_t>(values.size(), 12);
+  fail(ErrorKind::data, "[fields] '{}': {} has no {} {}; the nearest is {}, there are {}{}", file.path(), variable.name,
+       variable.dimensions[static_cast<size_t>(d)], wanted, nearest == values.end() ? NAN : *nearest,
+       fmt::join(values.begin(), values.begin() + static_cast<int64_t>(shown), ", "),
+       shown < values.size() ? ", ..." : "");
+}
+
+// Bounds of cells and coordinates of two dimensions are no fields.
+bool describes_others(const io::GridFile& file, const io::GridVariable& variable) {
+  const std::string name = " " + variable.name + " ";
+  for (const io::GridVariable& other : file.variables()) {
+    for (const char* attribute : {"coordinates", "bounds", "cell_measures"}) {
+      if ((" " + attribute_text(other.attributes, attribute) + " ").find(name) != std::string::npos) return true;
+    }
+  }
+  const std::string units = attribute_text(variable.attributes, "units"),
+                    own = attribute_text(variable.attributes, "standard_name");
+  return own == "latitude" || own == "longitude" || io::CfTime::is_time(units);
+}
+
+bool same_axis(const Axis& a, const Axis& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); };
+  return std::ranges::equal(a.values, b.values, near);
+}
+
+std::string level_text(double level) { return fmt::format("{}", level); }
+
+}  // namespace
+
+FieldFile::FieldFile(const std::string& path, const FieldChoice& choice) : path_(path), file_(io::open_grid(path)) {
+  const std::vector<std::string> wanted = choice.variables.empty() ? usual_variables() : choice.variables;
+  for (const std::string& name : wanted) add_channels(name, choice);
+  if (choice.variables.empty() && channels_.size() > kMostUnnamed) {
+    std::vector<std::string> names;
+    for (const FieldChannel& channel : channels_) names.push_back(channel.name);
+    fail(ErrorKind::data, "[fields] '{}' has {} fields; name those to take, data.variables: [{}, ...] of {}", path,
+         channels_.size(), names[0], fmt::join(names, ", "));
+  }
+}
+
+// All fields with the grid that most of them have, those with times before others.
+std::vector<std::string> FieldFile::usual_variables() const {
+  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
+  for (const io::GridVariable& variable : file_->variables()) {
+    const FieldDimensions dims = find_dimensions(*file_, variable);
+    if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file_, variable)) continue;
+    const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
+    if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
+    (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
+  }
+  const auto& fields = with_times.empty() ? without : with_times;
+  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
+  if (most != fields.end()) return most->second;
+  std::vector<std::string> all;
+  for (const io::GridVariable& variable : file_->variables()) {
+    all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
+  }
+  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", path_,
+       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
+}
+
+void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choice) {
+  // The name may have an @ of its own.
+  const WantedChannel channel = file_->find(wanted) ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
+  const io::GridVariable& variable = file_->variable(channel.variable);
+  Layer layer = make_layer(variable, choice);
+  const int level = layer.dims.level;
+  if (level < 0) {
+    if (channel.level)
+      fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, wanted);
+    return add_layer(layer, variable.name);
+  }
+  if (channel.level) {
+    layer.first[static_cast<size_t>(level)] = place_of(*file_, variable, level, *channel.level);
+    return add_layer(layer, wanted);
+  }
+  const std::vector<double> levels = read_axis(*file_, variable, level).values;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    layer.first[static_cast<size_t>(level)] = static_cast<int64_t>(i);
+    add_layer(layer, levels.size() == 1 ? variable.name : variable.name + "@" + level_text(levels[i]));
+  }
+}
+
+FieldFile::Layer FieldFile::make_layer(const io::GridVariable& variable, const FieldChoice& choice) const {
+  Layer layer{&variable,
+              find_dimensions(*file_, variable),
+              std::vector<int64_t>(variable.shape.size(), 0),
+              1,
+              0,
+              -kInfinity,
+              kInfinity,
+              {}};
+  if (!layer.dims.are_field()) {
+    fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", path_, variable.name,
+         fmt::join(variable.dimensions, ", "));
+  }
+  for (const int d : layer.dims.others) {
+    const std::string& name = variable.dimensions[static_cast<size_t>(d)];
+    const auto chosen = choice.select.find(name);
+    if (chosen != choice.select.end()) {
+      layer.first[static_cast<size_t>(d)] = place_of(*file_, variable, d, chosen->second);
+    } else if (variable.shape[static_cast<size_t>(d)] > 1) {
+      fail(ErrorKind::data, "[fields] '{}': {} has the dimensions [{}] {}; choose one of '{}', data.select: {{{}: {}}}",
+           path_, variable.name, fmt::join(variable.dimensions, ", "), io::shape_text(variable.shape), name, name,
+           read_axis(*file_, variable, d).values[0]);
+    }
+  }
+  const io::GridAttributes& attributes = variable.attributes;
+  layer.scale = attribute_number(attributes, "scale_factor", 1);
+  layer.offset = attribute_number(attributes, "add_offset", 0);
+  for (const char* name : {"_FillValue", "missing_value"}) {
+    const auto found = attributes.find(name);
+    if (found == attributes.end() || found->second.is_text()) continue;
+    layer.missing.insert(layer.missing.end(), found->second.numbers.begin(), found->second.numbers.end());
+  }
+  layer.low = attribute_number(attributes, "valid_min", -kInfinity);
+  layer.high = attribute_number(attributes, "valid_max", kInfinity);
+  if (const auto range = attributes.find("valid_range");
+      range != attributes.end() && range->second.numbers.size() == 2) {
+    layer.low = range->second.numbers[0], layer.high = range->second.numbers[1];
+  }
+  return layer;
+}
+
+void FieldFile::add_layer(const Layer& layer, const std::string& name) {
+  const io::GridVariable& variable = *layer.variable;
+  const int64_t frames = layer.dims.time < 0 ? 1 : variable.shape[static_cast<size_t>(layer.dims.time)];
+  const Axis rows = read_axis(*file_, variable, layer.dims.rows),
+             columns = read_axis(*file_, variable, layer.dims.columns);
+  if (layers_.empty()) {
+    frames_ = frames;
+    axes_.rows = rows, axes_.columns = columns;
+    times_ = read_times(*file_, variable, layer.dims);
+    if (times_) axes_.calendar = times_->time.calendar();
+  } else if (frames != frames_ || !same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
+    fail(ErrorKind::data,
+         "[fields] '{}': all channels must have one grid: {} has {} frames of {} x {}, {} has {} of {} x {}, or other "
+         "coordinates; name variables of one grid by data.variables",
+         path_, channels_[0].name, frames_, height(), width(), name, frames, rows.values.size(), columns.values.size());
+  }
+  if (frames == 0 || height() == 0 || width() == 0) {
+    fail(ErrorKind::data, "[fields] '{}': {} {} is empty", path_, variable.name, io::shape_text(variable.shape));
+  }
+  layers_.push_back(layer);
+  channels_.push_back({name, attribute_text(variable.attributes, "units")});
+}
+
+bool FieldFile::may_miss() const {
+  return std::ranges::any_of(layers_, [](const Layer& layer) {
+    return !layer.missing.empty() || io::is_float(layer.variable->dtype) || std::isfinite(layer.low) ||
+           std::isfinite(layer.high);
+  });
+}
+
+// The box may have its dimensions in any order: its strides say where each element goes.
+void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, float* out, int64_t frame_step) const {
+  const io::GridVariable& variable = *layer.variable;
+  const size_t rank = variable.shape.size();
+  std::vector<int64_t> begin = layer.first, size(rank, 1), step(rank, 0);
+  const auto set = [&](int d, int64_t extent, int64_t stride) {
+    size[static_cast<size_t>(d)] = extent, step[static_cast<size_t>(d)] = stride;
+  };
+  set(layer.dims.rows, height(), width());
+  set(layer.dims.columns, width(), 1);
+  if (layer.dims.time >= 0) {
+    set(layer.dims.time, count, frame_step);
+    begin[static_cast<size_t>(layer.dims.time)] = first;
+  }
+  const io::Array box = file_->read(variable, begin, size);
+  const bool wraps = attribute_text(variable.attributes, "_Unsigned") == "true";
+  with_numbers(box, [&](auto values) {
+    using T = std::remove_cvref_t<decltype(values[0])>;
+    std::vector<int64_t> at(rank, 0);
+    int64_t place = 0;
+    for (const auto& element : values) {
+      double value = number(element);
+      const bool missing = std::ranges::find(layer.missing, value) != layer.missing.end();
+      if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+        if (wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
+      }
+      const bool measured = !missing && value >= layer.low && value <= layer.high;
+      out[place] = measured ? static_cast<float>(value * layer.scale + layer.offset) : NAN;
+      for (size_t d = rank; d-- > 0;) {  // the next place, in the order of the box
+        place += step[d];
+        if (++at[d] < size[d]) break;
+        place -= step[d] * size[d];
+        at[d] = 0;
+      }
+    }
+  });
+}
+
+io::Array FieldFile::read(int64_t first, int64_t count) const {
+  const auto C = static_cast<int64_t>(layers_.size());
+  io::Array all = io::array_of_file(path_, io::DType::f32, {count, C, height(), width()});
+  for (int64_t c = 0; c < C; ++c) {
+    read_layer(layers_[static_cast<size_t>(c)], first, count, all.values<float>().data() + c * height() * width(),
+               C * height() * width());
+  }
+  return all;
+}
+
+io::Array FieldFile::read_static(const std::string& name) const {
+  const Layer layer = make_layer(file_->variable(name), {});
+  const auto size = [&](int d) { return layer.variable->shape[static_cast<size_t>(d)]; };
+  if (size(layer.dims.rows) != height() || size(layer.dims.columns) != width()) {
+    fail(ErrorKind::data, "[fields] '{}': {} is of {} x {}, the frames are of {} x {}", path_, name,
+         size(layer.dims.rows), size(layer.dims.columns), height(), width());
+  }
+  io::Array field = io::array_of_file(path_, io::DType::f32, {height(), width()});
+  read_layer(layer, 0, 1, field.values<float>().data(), 0);
+  return field;
+}
+
+}  // namespace convssm::data

@@ -1,0 +1,68 @@
+// One grid file as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
+// missing_value, valid_range). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
+//   FieldFile file("era5.nc", {.variables = {"t2m", "u@850"}});   io::Array day = file.read(24, 24);   // f32 [24,C,H,W]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convssm/data/field_axes.h"
+#include "convssm/data/field_choice.h"
+#include "convssm/io/grid_file.h"
+
+namespace convssm::data {
+
+struct FieldChannel {
+  std::string name, units;  // "u@850", "m s-1"
+};
+
+class FieldFile {
+ public:
+  // Error(data) that names the file if there is no such variable, or they do not fit together.
+  FieldFile(const std::string& path, const FieldChoice& choice);
+
+  const std::string& path() const { return path_; }
+  const std::string& kind() const { return file_->kind(); }
+  const std::vector<FieldChannel>& channels() const { return channels_; }
+  int64_t frames() const { return frames_; }
+  int64_t height() const { return static_cast<int64_t>(axes_.rows.values.size()); }
+  int64_t width() const { return static_cast<int64_t>(axes_.columns.values.size()); }
+  const Axes& axes() const { return axes_; }                         // without a step
+  const std::optional<FieldTimes>& times() const { return times_; }  // of the frames, ascending or not
+  bool may_miss() const;  // whether pixels may be missing, by what the file says
+
+  // Frames first .. first+count-1, f32 [count,C,H,W].
+  io::Array read(int64_t first, int64_t count) const;
+
+  // A field without times of this name, f32 [H,W]; orography, a mask of land.
+  io::Array read_static(const std::string& name) const;
+
+  const io::GridFile& file() const { return *file_; }
+
+ private:
+  struct Layer {  // a channel
+    const io::GridVariable* variable = nullptr;
+    FieldDimensions dims;
+    std::vector<int64_t> first;  // where its box begins, but for time
+    double scale = 1, offset = 0, low, high;
+    std::vector<double> missing;  // as they are stored
+  };
+
+  std::vector<std::string> usual_variables() const;
+  void add_channels(const std::string& wanted, const FieldChoice& choice);
+  Layer make_layer(const io::GridVariable& variable, const FieldChoice& choice) const;
+  void add_layer(const Layer& layer, const std::string& name);
+  void read_layer(const Layer& layer, int64_t first, int64_t count, float* out, int64_t frame_step) const;
+
+  std::string path_;
+  std::unique_ptr<io::GridFile> file_;
+  std::vector<Layer> layers_;
+  std::vector<FieldChannel> channels_;
+  int64_t frames_ = 0;
+  Axes axes_;
+  std::optional<FieldTimes> times_;
+};
+
+}  // namespace convssm::data
