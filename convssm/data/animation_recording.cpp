@@ -1,4 +1,4 @@
-// An .mp4 file is indexed by its packets, and windows of it are decoded from the key frame before them; if all videos of a
+// A video is indexed by its packets, and windows of it are decoded from the key frame before them; if all videos of a
 // folder fit into the cache, they are decoded whole, once. Other files are unpacked to be opened, because nothing less
 // tells how many frames they have. For random access the frames go to the cache, and are unpacked again when it had to
 // drop them.
@@ -10,7 +10,7 @@
 #include "convssm/data/companion.h"
 #include "convssm/io/animation.h"
 #include "convssm/io/file_kind.h"
-#include "convssm/io/mp4.h"
+#include "convssm/io/video_read.h"
 
 namespace convssm::data {
 namespace {
@@ -45,9 +45,9 @@ class Animation : public Recording {
   std::optional<io::Array> kept_;
 };
 
-class Mp4Recording : public Recording {
+class VideoRecording : public Recording {
  public:
-  Mp4Recording(RecordingInfo about, io::Mp4Index index, std::shared_ptr<ArrayCache> shared)
+  VideoRecording(RecordingInfo about, io::VideoIndex index, std::shared_ptr<ArrayCache> shared)
       : Recording(std::move(about), std::move(shared)), index_(std::move(index)) {
     if (info().reading.access == Access::random) cache().plan(bytes());
   }
@@ -58,9 +58,9 @@ class Mp4Recording : public Recording {
       if (!in_order_) in_order_.emplace(io::open_source(info().path), index_);
       return in_order_->read(first, count);
     }
-    if (!cache().all_fit()) return io::Mp4Frames(io::open_source(info().path), index_).read(first, count);
+    if (!cache().all_fit()) return io::VideoFrames(io::open_source(info().path), index_).read(first, count);
     const io::Array all = cache().whole(info().path, "", bytes(), [this] {
-      return io::Mp4Frames(io::open_source(info().path), index_).read(0, index_.frames());
+      return io::VideoFrames(io::open_source(info().path), index_).read(0, index_.frames());
     });
     const size_t frame = info().frame_elements();
     return io::chunk_of(all, static_cast<size_t>(first) * frame, static_cast<size_t>(count) * frame, info().path);
@@ -69,8 +69,8 @@ class Mp4Recording : public Recording {
  private:
   uint64_t bytes() const { return static_cast<uint64_t>(info().frames) * info().frame_elements(); }
 
-  io::Mp4Index index_;
-  std::optional<io::Mp4Frames> in_order_;
+  io::VideoIndex index_;
+  std::optional<io::VideoFrames> in_order_;
 };
 
 void set_shape(RecordingInfo& info, std::vector<int64_t> shape) {
@@ -91,11 +91,11 @@ std::unique_ptr<Recording> open_whole(RecordingInfo info, const RecordingOptions
 
 std::unique_ptr<Recording> open_animation(const std::string& path, const RecordingOptions& options) {
   RecordingInfo info = begin_info(path, "animation", options);
-  auto index = io::reading_ending(path) == ".mp4" ? io::index_mp4(io::open_source(path)) : std::nullopt;
+  auto index = io::is_video_ending(io::reading_ending(path)) ? io::index_video(io::open_source(path)) : std::nullopt;
   if (!index) return open_whole(std::move(info), options, true);
-  set_shape(info, {index->frames(), index->height, index->width, 3});
+  set_shape(info, {index->frames(), index->height, index->width, index->channels});
   add_companion(info);
-  return std::make_unique<Mp4Recording>(std::move(info), std::move(*index), options.cache);
+  return std::make_unique<VideoRecording>(std::move(info), std::move(*index), options.cache);
 }
 
 std::unique_ptr<Recording> open_picture(const std::string& path, const RecordingOptions& options) {

@@ -35,7 +35,7 @@ struct Kind {
 const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
       {"array", {".npy", ".npz", ".h5", ".hdf5"}, true, false, open_array_recording},
-      {"animation", {".gif", ".mp4"}, false, true, open_animation},
+      {"animation", {".gif", ".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm"}, false, true, open_animation},
       {"picture", {".png", ".jpg", ".jpeg"}, false, true, open_picture},
   };
   return table;
@@ -59,7 +59,7 @@ std::unique_ptr<Recording> open_as_it_is(const std::string& path, const Recordin
   if (found.name.empty() && fs::is_directory(path)) return open_frame_folder(path, options);
   const Kind* kind = found.name.empty() ? named_kind(path) : kind_of_ending(found.ending);
   if (kind) return kind->open(path, options);
-  fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
+  fail(ErrorKind::data, "[recording] '{}' is {}, none of {}{}", path,
        found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
 }
 
@@ -128,7 +128,9 @@ int64_t count_clips(const std::string& path, const RecordingOptions& options) {
 
 std::string recording_endings() {
   std::vector<std::string> all;
-  for (const Kind& kind : kinds_of_recordings()) all.insert(all.end(), kind.endings.begin(), kind.endings.end());
+  for (const Kind& kind : kinds_of_recordings()) {
+    all.push_back(fmt::format("{}s ({})", kind.name, fmt::join(kind.endings, ", ")));
+  }
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
@@ -175,7 +177,7 @@ void fail_no_recordings(const std::string& folder, const FoundFiles& found) {
   const io::FileKind kind = store || found.others > 0 ? kind_of_other(path) : io::FileKind{};
   const std::string others = found.others > 0 ? fmt::format(", but {} others", found.others) : "";
   const std::string what = kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind));
-  fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}{}", folder, recording_endings(), others, what);
+  fail(ErrorKind::data, "[folder] '{}' holds no recordings: {}{}{}", folder, recording_endings(), others, what);
 }
 
 std::string left_out_text(const std::string& folder, const FoundFiles& found) {

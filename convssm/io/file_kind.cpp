@@ -51,8 +51,13 @@ constexpr Magic magics[] = {
     {0, "GRIB"sv, "a GRIB file", "",
      "save its field as .npy, in Python: np.save('clips.npy', xarray.open_dataset('{}', "
      "engine='cfgrib')['NAME'].values)"},
-    {8, "AVI "sv, "an AVI video", "", video_advice},
-    {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", "", video_advice},
+    {4, "moov"sv, "a QuickTime video", ".mov", ""},
+    {4, "mdat"sv, "a QuickTime video", ".mov", ""},
+    {4, "wide"sv, "a QuickTime video", ".mov", ""},
+    {4, "free"sv, "a QuickTime video", ".mov", ""},
+    {4, "skip"sv, "a QuickTime video", ".mov", ""},
+    {8, "AVI "sv, "an AVI video", ".avi", ""},
+    {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", ".mkv", ""},
     {0, "FLV\x01"sv, "a Flash video", "", video_advice},
     {0, "\x00\x00\x01\xba"sv, "an MPEG video", "", video_advice},
     {0, "\x00\x00\x01\xb3"sv, "an MPEG video", "", video_advice},
@@ -72,10 +77,9 @@ constexpr Magic magics[] = {
     {257, "ustar"sv, "a tar archive", "", unpack_advice},
 };
 
-std::string head_of(const std::string& path) {
-  const auto source = open_source(path);
-  std::string head(std::min<uint64_t>(head_bytes, source->size()), '\0');
-  source->read(0, std::as_writable_bytes(std::span(head.data(), head.size())));
+std::string head_of(const Source& source) {
+  std::string head(std::min<uint64_t>(head_bytes, source.size()), '\0');
+  source.read(0, std::as_writable_bytes(std::span(head.data(), head.size())));
   return head;
 }
 
@@ -116,8 +120,10 @@ FileKind kind_of_head(std::string_view head, const std::string& path) {
 
 }  // namespace
 
+FileKind file_kind(const Source& source) { return kind_of_head(head_of(source), source.name()); }
+
 FileKind file_kind(const std::string& path) {
-  if (!fs::is_directory(path)) return kind_of_head(head_of(path), path);
+  if (!fs::is_directory(path)) return file_kind(*open_source(path));
   if (!is_zarr(path)) return {};
   return {"a Zarr store", "",
           fmt::format("save its array as .npy, in Python: np.save('clips.npy', zarr.open('{}')['NAME'][:])", path)};

@@ -30,8 +30,8 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
 }
 
 TEST_F(FolderErrors, EmptyFolders) {
-  expect_refused({"holds no recordings (.npy, .npz, .h5, .hdf5, .gif, .mp4, .png, .jpg, .jpeg files)"});
-  folder.write("clip.avi", "");
+  expect_refused({"holds no recordings: arrays (.npy, .npz, .h5, .hdf5), animations (.gif, .mp4, .m4v, .mov, .avi, .mkv, .webm), pictures"});
+  folder.write("clip.flv", "");
   expect_refused({"holds no recordings", ", but 1 others"});
 }
 

@@ -28,6 +28,9 @@ TEST_F(FileKinds, FirstBytesTell) {
                "ftypisom"s)
                 .ending,
             ".mp4");
+  EXPECT_EQ(of("\0\0\0\x08moov"s).ending, ".mov");
+  EXPECT_EQ(of("RIFF....AVI LIST"s).ending, ".avi");
+  EXPECT_EQ(of("\x1a\x45\xdf\xa3"s).ending, ".mkv");
   EXPECT_EQ(of("\x89PNG\r\n\x1a\n"s).ending, ".png");
   EXPECT_EQ(of("\0\0\x08\x03\0\0\0\x01"s).ending, ".idx");
   EXPECT_EQ(of("\x1f\x8b\x08"s).ending, ".gz");
@@ -46,7 +49,7 @@ TEST_F(FileKinds, FirstBytesTell) {
 
 // Whatever is not read says what to do, with the path in the words.
 TEST_F(FileKinds, AdviceNamesTheFile) {
-  for (const char* bytes : {"CDF\x01", "GRIB", "RIFF....AVI ", "1 2 3"}) {
+  for (const char* bytes : {"CDF\x01", "GRIB", "FLV\x01", "1 2 3"}) {
     EXPECT_NE(of(bytes).advice.find(folder.path("file")), std::string::npos) << of(bytes).name;
     EXPECT_EQ(of(bytes).ending, "");
   }
