@@ -18,8 +18,8 @@ set(core_headers
 
 set(convssm_headers
     base/atomic_file.h base/file_ending.h base/file_memory.h
-    io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/grid_file.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/netcdf.h io/npy.h io/npz.h io/png.h
-    io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
+    io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/grid_file.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/netcdf.h io/npy.h io/npz.h io/png.h io/pnm.h
+    io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/tiff.h io/torch_file.h io/video_format.h
     io/video_read.h io/video_writer.h io/yaml.h io/zarr.h io/zip.h
     data/actions.h data/array_cache.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
     data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h

@@ -34,6 +34,9 @@ TEST_F(FileKinds, FirstBytesTell) {
   EXPECT_EQ(of("\x89PNG\r\n\x1a\n"s).ending, ".png");
   EXPECT_EQ(of("\0\0\x08\x03\0\0\0\x01"s).ending, ".idx");
   EXPECT_EQ(of("\x1f\x8b\x08"s).ending, ".gz");
+  for (const std::string& bytes : {"II*\0"s, "MM\0*"s, "II+\0"s, "MM\0+"s}) EXPECT_EQ(of(bytes).ending, ".tif");
+  for (const char* bytes : {"P5 3", "P6\n", "P2#", "P3\t"}) EXPECT_EQ(of(bytes).ending, ".pnm");
+  EXPECT_EQ(of("P5.3").name, "text");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).name, "an HDF5 file");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).ending, ".h5");
   EXPECT_EQ(of("\xff\xd8\xff\xe0"s).ending, ".jpg");
