@@ -67,8 +67,8 @@ struct RecordingInfo {
   std::vector<std::string> like_actions = {};  // arrays that could be actions, if none are read
   int64_t action_values = 0;                   // numbers of an action; 0: it is one whole number
   bool sequential = false;                     // a frame is decoded from those before it
-  bool always_bytes = false;      // of this kind of file: its values are 0 to 255, whatever the units of the data
-  RecordingOptions reading = {};  // that it was opened with, without the cache: to open it once more
+  bool always_bytes = false;                   // a video or picture of bytes: 0 to 255, whatever the units of the data
+  RecordingOptions reading = {};               // that it was opened with, without the cache: to open it once more
 
   uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
   int64_t length(int64_t clip) const { return lengths.empty() ? frames : lengths[static_cast<size_t>(clip)]; }
@@ -97,7 +97,7 @@ class Recording {
   // No cache: one that keeps nothing.
   Recording(RecordingInfo info, std::shared_ptr<ArrayCache> cache);
 
-  // Frames of a clip, in the order of elements that info().layout says.
+  // Frames of a clip: [T,H,W,C] if channels_last(info().layout), otherwise [T,C,H,W].
   virtual io::Array frames(int64_t clip, int64_t first, int64_t count) = 0;
 
   // By default those of the file that the info names, of which `action_place` says where those of the clip begin.
