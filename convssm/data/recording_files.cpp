@@ -1,22 +1,26 @@
 // The table of the kinds of recordings, and everything that asks it. A folder of arrays often holds animations and
 // pictures of them too, to look at: where one kind is wanted it is the first of the table that is there. Pictures are then the
-// frames of clips, a folder each. Files of actions beside clips are no recordings (companion.h).
+// frames of clips, a folder each, unless a file holds several: then it is a clip. Files of actions beside clips are no recordings (companion.h).
 #include "convssm/data/recording_files.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
+#include "convssm/base/natural_order.h"
 #include "convssm/data/animation_recording.h"
 #include "convssm/data/array_choice.h"
 #include "convssm/data/array_recording.h"
 #include "convssm/data/companion.h"
 #include "convssm/data/frame_folder.h"
 #include "convssm/data/viewed_recording.h"
+#include "convssm/io/animation.h"
 #include "convssm/io/file_kind.h"
 
 namespace convssm::data {
@@ -36,7 +40,7 @@ const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
       {"array", {".npy", ".npz", ".h5", ".hdf5"}, true, false, open_array_recording},
       {"animation", {".gif", ".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm"}, false, true, open_animation},
-      {"picture", {".png", ".jpg", ".jpeg"}, false, true, open_picture},
+      {"picture", {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".pgm", ".ppm", ".pnm"}, false, true, open_picture},
   };
   return table;
 }
@@ -97,6 +101,18 @@ std::string folder_of(const std::string& name) {
   return folder.empty() ? "." : folder;
 }
 
+// Of the pictures in a folder, those that hold frames of a clip each: the first of a format that can hold several tells.
+std::vector<std::string> stacks_among(const std::string& searched, const std::vector<std::string>& pictures) {
+  std::vector<std::string> stacks;
+  std::ranges::copy_if(pictures, std::back_inserter(stacks), io::may_hold_pictures);
+  const auto first = std::ranges::min_element(stacks, by_numbers);
+  try {
+    if (first != stacks.end() && io::count_pictures(recording_path(searched, *first)) > 1) return stacks;
+  } catch (const Error&) {  // said when it is read
+  }
+  return {};
+}
+
 }  // namespace
 
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
@@ -145,11 +161,19 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   if (!fs::is_directory(status)) return {{fs::path(path).filename().string()}};
   const std::vector<std::string> all = files_below(path);
   std::set<std::string> animations, picture_folders;
+  std::map<std::string, std::vector<std::string>> pictures;  // of each folder
   for (const std::string& name : all) {
     const Kind* kind = named_kind(name);
     if (kind && kind->open == open_animation) animations.insert(name);
-    if (kind && kind->open == open_picture) picture_folders.insert(folder_of(name));
+    if (kind && kind->open == open_picture) pictures[folder_of(name)].push_back(name);
   }
+  std::vector<std::string> stacks;
+  for (const auto& [folder, names] : pictures) {
+    const std::vector<std::string> some = stacks_among(path, names);
+    if (some.empty()) picture_folders.insert(folder);
+    stacks.insert(stacks.end(), some.begin(), some.end());
+  }
+  animations.insert(stacks.begin(), stacks.end());
   const std::set<std::string> companions = companions_of(path, all, animations, picture_folders);
   const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
   for (const std::string& name : all) {
@@ -167,7 +191,11 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     }
   }
   const bool frames = kinds == Kinds::one && wanted && wanted->open == open_picture;
-  if (frames) found.names.assign(picture_folders.begin(), picture_folders.end());
+  if (frames) {
+    found.names.assign(picture_folders.begin(), picture_folders.end());
+    found.names.insert(found.names.end(), stacks.begin(), stacks.end());
+    std::ranges::sort(found.names);
+  }
   return found;
 }
 

@@ -2,6 +2,7 @@
 #include "convssm/io/animation.h"
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/io/file_kind.h"
 #include "convssm/io/gif.h"
 #include "convssm/io/jpeg.h"
@@ -41,6 +42,11 @@ Array read_animation(const std::string& path) {
        "with "
        ".png, .jpg, .tif, .pgm or .ppm; got '{}'",
        path);
+}
+
+bool may_hold_pictures(const std::string& path) {
+  const std::string ending = file_ending(path);
+  return is_tiff(ending) || is_pnm(ending);
 }
 
 int64_t count_pictures(const std::string& path) {

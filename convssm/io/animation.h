@@ -11,6 +11,9 @@ namespace convssm::io {
 // tiff.h says. Error(usage) for others.
 Array read_animation(const std::string& path);
 
+// Whether a picture of this name may be several: .tif, .tiff, .pgm, .ppm, .pnm.
+bool may_hold_pictures(const std::string& path);
+
 // Frames of a picture, which are several in some .tif and .pnm files. Found without their pixels.
 int64_t count_pictures(const std::string& path);
 
