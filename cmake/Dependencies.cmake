@@ -4,6 +4,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(GIF REQUIRED)
+find_package(TIFF 4.5 REQUIRED)  # which bounds its memory and reports errors of each file apart
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libswscale libavutil)
@@ -16,7 +17,7 @@ pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(RSVG REQUIRED IMPORTED_TARGET librsvg-2.0)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
-set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF yaml-cpp PkgConfig::LIBAV PkgConfig::HDF5 PkgConfig::NETCDF PkgConfig::XXHASH
+set(file_format_libraries PNG::PNG ZLIB::ZLIB GIF::GIF TIFF::TIFF yaml-cpp PkgConfig::LIBAV PkgConfig::HDF5 PkgConfig::NETCDF PkgConfig::XXHASH
                           PkgConfig::BLOSC PkgConfig::ZSTD PkgConfig::LZ4)
 
 # GRIB files are read if eccodes is there (libeccodes-dev). Not by its .pc file, which names folders that are not there in Debian 12.

@@ -18,9 +18,9 @@ set(core_headers
 
 set(convssm_headers
     base/atomic_file.h base/file_ending.h base/file_memory.h
-    io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/grib.h io/grid_file.h io/grid_open.h io/grid_writer.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/netcdf.h io/npy.h io/npz.h io/png.h
-    io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
-    io/video_writer.h io/yaml.h io/zarr.h io/zip.h
+    io/array.h io/array_file.h io/array_stream.h io/csv.h io/gif.h io/grib.h io/grid_file.h io/grid_open.h io/grid_writer.h io/hdf5.h io/idx.h io/jpeg.h io/mp4.h io/netcdf.h io/npy.h io/npz.h io/png.h io/pnm.h
+    io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/tiff.h io/torch_file.h io/video_format.h
+    io/video_read.h io/video_writer.h io/yaml.h io/zarr.h io/zip.h
     data/actions.h data/array_cache.h data/axes.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
     data/convert.h data/dataset.h data/field_choice.h data/field_writer.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h

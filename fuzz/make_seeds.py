@@ -1,15 +1,18 @@
 """Makes the seeds: small valid files that together use every feature and type family of the formats.
 
-    pip install numpy pillow safetensors torch && python make_seeds.py
+    pip install numpy pillow safetensors tifffile imagecodecs torch && python make_seeds.py
 """
 
 import io
 import json
 import pathlib
 import struct
+import subprocess
+import tempfile
 import zipfile
 
 import numpy as np
+import tifffile
 import torch
 from PIL import Image
 from safetensors.numpy import save
@@ -17,10 +20,10 @@ from safetensors.numpy import save
 FOLDER = pathlib.Path(__file__).parent / "seeds"
 
 
-def write(name, data):
+def write(name, data, largest=2048):
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    assert len(data) < 2048, name
+    assert len(data) < largest, name
     path.write_bytes(data)
 
 
@@ -280,10 +283,64 @@ def make_zarr():
     write("zarr/bare", b'2{"a":NaN,"b":[-Infinity]}')
 
 
+def make_tiff():
+    def add(name, values, pages=1, **options):
+        out = io.BytesIO()
+        with tifffile.TiffWriter(out, **{k: options.pop(k) for k in ("bigtiff", "byteorder") if k in options}) as tiff:
+            for _ in range(pages):
+                tiff.write(values, contiguous=False, metadata=None, **{"photometric": "minisblack", **options})
+        write(f"tiff/{name}", out.getvalue())
+
+    grey, rgb = np.arange(70, dtype="u2").reshape(7, 10), np.arange(210, dtype="u1").reshape(7, 10, 3)
+    add("pages", grey, 3)
+    add("big", grey, 2, bigtiff=True, byteorder=">")
+    for name in ["lzw", "zlib", "packbits", "lzma", "zstd"]:
+        add(name, grey.astype("u1"), compression=name)
+    add("predictor", grey, compression="zlib", predictor=True)
+    add("floats", grey.astype("f4"), compression="zlib", predictor=3, byteorder=">")
+    add("rgb", rgb, photometric="rgb", rowsperstrip=3)
+    add("jpeg", rgb, photometric="rgb", compression="jpeg")
+    add("tiles", grey.astype("i2"), tile=(16, 16), compression="zlib")
+    add("apart", rgb.transpose(2, 0, 1).copy(), photometric="rgb", planarconfig="separate")
+    add("white", grey, photometric="miniswhite")
+    add("alpha", np.dstack([rgb, rgb[..., :1]]), photometric="rgb", extrasamples=["unassalpha"])
+
+
+def make_pnm():
+    write("pnm/grey", b"P5 3 2 255\nabcdef")
+    write("pnm/several", b"P5 2 1 255\nabP5 2 1 255\ncd\n")
+    write("pnm/deep", b"P6\n# remark\n1 1 4095\n\1\2\3\4\5\6")
+    write("pnm/text", b"P2 3 1 15\n1 # one\n2 15\n")
+    write("pnm/text_rgb", b"P3 1 1 65535 1 2 65535")
+
+
+def make_video():
+    def add(name, ending, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / f"a.{ending}"
+            source = ["-f", "lavfi", "-i", "testsrc2=s=16x16:r=5:d=0.8"]
+            subprocess.run(["ffmpeg", "-v", "error", *source, "-bitexact", "-fflags", "+bitexact", *options, path], check=True)
+            write(f"video/{name}", path.read_bytes(), 9000)
+
+    add("mpeg4.mp4", "mp4", "-c:v", "mpeg4", "-g", "2")
+    add("fragments.mp4", "mp4", "-c:v", "mpeg4", "-movflags", "+frag_keyframe+empty_moov")
+    add("turned.mov", "mov", "-c:v", "mjpeg", "-metadata:s:v", "rotate=90")
+    add("rle.mov", "mov", "-c:v", "qtrle")
+    add("mpeg4.avi", "avi", "-c:v", "mpeg4", "-g", "2")
+    add("raw.avi", "avi", "-c:v", "rawvideo", "-pix_fmt", "bgr24")
+    add("mpeg4.mkv", "mkv", "-c:v", "mpeg4", "-bf", "1", "-g", "2")
+    add("grey.mkv", "mkv", "-c:v", "ffv1", "-pix_fmt", "gray")
+    add("vp8.webm", "webm", "-c:v", "libvpx", "-g", "2")
+    add("h264.mkv", "mkv", "-c:v", "libx264", "-bf", "1", "-g", "2", "-x264-params", "info=0")
+
+
 make_npy()
 make_npz()
 make_safetensors()
 make_gif()
+make_tiff()
+make_pnm()
+make_video()
 make_yaml()
 make_csv()
 make_tf_bundle()

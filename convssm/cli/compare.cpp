@@ -103,7 +103,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--range", o->range, "The values that are black and white, as -1,1")->delimiter(',');
   command->add_option("--truth-key", o->truth_key, "Array of .npz files that holds the truth");
   command->add_option("--forecast-key", o->forecast_key, "Array of .npz files that holds the forecast");
-  command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
+  command->add_option("--layout", o->layout, data::layout_letters_text + std::string("; by default it is guessed"));
   command->add_option("--weights", o->weights, "Folder of trained weights (see convssm weights)")->type_name("DIR");
   command->add_option("--json", o->json, "Write all numbers to this file: overall, per frame, per clip");
   command->add_option("--csv", o->csv, "Write the means of each frame to this file");

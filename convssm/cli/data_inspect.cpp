@@ -79,11 +79,14 @@ void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command =
       data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
-  command->add_option("path", o->path, "A .npy, .npz, .h5, .gif, .mp4, .png, .jpg or IDX file, or a folder");
+  command->add_option(
+      "path", o->path,
+      "A file of arrays (.npy, .npz, .h5), a video (.mp4, .avi, .mkv, .gif, ...), a picture (.png, .jpg, .tif, "
+      ".ppm, ...) or an IDX file, or a folder");
   command->add_option("settings", o->settings,
                       "Options of the dataset `folder`, as stride=2 size=64 on_error=skip, or of a world and its seed");
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");
-  command->add_option("--layout", o->layout, "THW TCHW THWC NTHW NTCHW NTHWC; by default it is guessed");
+  command->add_option("--layout", o->layout, data::layout_letters_text + std::string("; by default it is guessed"));
   command->add_option("--png", o->png, "Draw frames of the first clip into this file")->type_name("FILE");
   command->add_option("--json", o->json, "Write the findings to this file too")->type_name("FILE");
   command->add_option("--config", o->config, "Write a config to begin with to this file instead of the terminal")

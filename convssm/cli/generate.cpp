@@ -203,9 +203,10 @@ void add_generate(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Forecast the frames after a recording");
   auto c = std::make_shared<GenerateCommand>();
   command->add_option("model", c->model, "Run folder, exported folder or model file")->required();
-  command->add_option("--context", c->context,
-                      "Recording to go on from: .npy, .npz, .nc, .zarr, .gif, .mp4, or a folder of them, or of the "
-                      ".png frames of a clip");
+  command->add_option(
+      "--context", c->context,
+      "Recording to go on from: arrays (.npy, .npz, .h5), fields (.nc, .zarr, .grib), a video or .tif file, or a "
+      "folder of them, or of the frames of a clip");
   command
       ->add_option("--context-frames", c->reading.frames,
                    "Only so many of its frames, or below 0 the last ones, as in --context-frames=-25; by default all")

@@ -97,7 +97,7 @@ class StartReader {
   void read_state() {
     start_.state = generate::load_state(c_.state, state_owner(loaded_));
     start_.clips = start_.rows = forecaster_.clips_in(start_.state);
-    if (!reading_.layout.empty()) start_.layout = reading_.layout.substr(reading_.layout[0] == 'N' ? 1 : 0);
+    if (!reading_.layout.empty()) start_.layout = data::usual_clip_letters({reading_.layout, ""});
     if (c_.observe.empty()) return;
     start_.observed = read_frames(c_.observe);
     if (start_.observed.batch() == start_.rows) return;

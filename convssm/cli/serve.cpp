@@ -73,7 +73,7 @@ void add_serve(CLI::App& app) {
       "World that the model is of (maze, terrain), with options as data.KEY=VALUE; by default that of its "
       "training data");
   command->add_option("--context", c->context,
-                      "Recording to go on from, for models of no world: .npy, .npz, .gif, .mp4 or a folder; by default "
+                      "Recording to go on from, for models of no world: arrays, a video or a folder; by default "
                       "the context of an exported folder");
   command
       ->add_option("--context-frames", c->context_frames,

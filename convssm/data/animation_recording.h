@@ -1,5 +1,5 @@
-// Recordings that people look at: .gif and .mp4 files of one clip, and pictures, clips of one frame. Their values are bytes,
-// 1 or 3 channels. Actions of an animation stand in a file beside it (companion.h).
+// Recordings that people look at: videos and .gif files of one clip, of bytes and 1 or 3 channels; and pictures, clips of one
+// frame or, in some formats, several, whose numbers may be more than bytes. Actions stand in a file beside (companion.h).
 #pragma once
 
 #include <memory>

@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "convssm/io/array_box.h"
+
 namespace convssm::data {
 
 io::Array ArrayCache::read(const std::string& path, const std::string& key, uint64_t first, uint64_t count) {
@@ -14,6 +16,21 @@ io::Array ArrayCache::read(const std::string& path, const std::string& key, uint
   }
   const auto bytes = io::checked_byte_count(file.info().shape, io::dtype_size(file.info().dtype));
   return io::chunk_of(whole(path, key, bytes.value_or(0), [&file] { return file.read(); }), first, count, path);
+}
+
+io::Array ArrayCache::read_box(const std::string& path, const std::string& key, std::span<const int64_t> first,
+                               std::span<const int64_t> count) {
+  constexpr uint64_t scattered = 8;  // times the cost of what lies together
+  const io::ArrayFile file(path, key);
+  const size_t item = io::dtype_size(file.info().dtype);
+  const uint64_t bytes = io::checked_byte_count(file.info().shape, item).value_or(UINT64_MAX);
+  const uint64_t wanted = io::checked_byte_count(count, item).value_or(0);
+  const bool keep = bytes <= limit_ && file.box_cost(count) / scattered > wanted;
+  if (!file.whole_only() && !keep) {
+    verify_once(file, path, key);
+    return file.read_box(first, count);
+  }
+  return io::box_of(whole(path, key, bytes, [&file] { return file.read(); }), first, count, path);
 }
 
 void ArrayCache::verify_once(const io::ArrayFile& file, const std::string& path, const std::string& key) {

@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,10 @@ class ArrayCache {
   // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum. Called
   // from several threads at once; an array that two of them want is unpacked once.
   io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count);
+
+  // A box of an array (io/array_file.h), the same way. Of one whose boxes are scattered over the file, the whole is kept if it fits.
+  io::Array read_box(const std::string& path, const std::string& key, std::span<const int64_t> first,
+                     std::span<const int64_t> count);
 
   // A whole array of `bytes` bytes, which `load` reads unless it is kept.
   io::Array whole(const std::string& path, const std::string& key, uint64_t bytes,

@@ -101,7 +101,8 @@ void describe_frames(RecordingInfo& info, const io::ArrayInfo& array) {
 }
 
 std::vector<int64_t> frames_shape(const RecordingInfo& info) {
-  return info.layout.letters[0] == 'N' ? std::vector{info.clips, info.frames} : std::vector{info.frames};
+  return info.layout.letters.find('N') != std::string::npos ? std::vector{info.clips, info.frames}
+                                                            : std::vector{info.frames};
 }
 
 void describe_actions(RecordingInfo& info, const ActionPlace& place, const io::ArrayInfo& array,

@@ -7,8 +7,10 @@
 #include <optional>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_memory.h"
 #include "convssm/data/array_choice.h"
 #include "convssm/data/episodes_recording.h"
+#include "convssm/data/gathered_frames.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/array_stream.h"
 
@@ -42,6 +44,17 @@ class ArrayRecording : public Recording {
   }
 };
 
+class GatheredRecording : public Recording {
+ public:
+  GatheredRecording(RecordingInfo about, std::shared_ptr<ArrayCache> cache)
+      : Recording(std::move(about), std::move(cache)) {}
+
+ protected:
+  io::Array frames(int64_t clip, int64_t first, int64_t count) override {
+    return gathered_frames(cache(), info(), info().key, clip, first, count);
+  }
+};
+
 class ArrayInOrder : public Recording {
  public:
   ArrayInOrder(RecordingInfo about, std::shared_ptr<ArrayCache> cache)
@@ -72,6 +85,11 @@ std::unique_ptr<Recording> open_array_recording(const std::string& path, const R
   if (names.empty()) fail(ErrorKind::data, "[folder] '{}' holds no arrays", path);
   if (holds_episodes(names)) return open_episodes(path, names, options);
   RecordingInfo info = describe(path, names, options);
+  if (!frames_lie_whole(info.layout)) {
+    // In order, the whole of an array would be read again and again where its frames are scattered: it is kept.
+    auto cache = options.access == Access::in_order ? std::make_shared<ArrayCache>(file_memory_limit()) : options.cache;
+    return std::make_unique<GatheredRecording>(std::move(info), std::move(cache));
+  }
   if (options.access == Access::in_order && io::ArrayFile(path, info.key).whole_only()) {
     return std::make_unique<ArrayInOrder>(std::move(info), options.cache);
   }

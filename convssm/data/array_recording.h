@@ -1,4 +1,4 @@
-// Recordings in .npy and .npz files: arrays of one clip or several in any of the layouts of clip_layout.h, and beside
+// Recordings in .npy, .npz and HDF5 files: arrays of one clip or several in any layout of clip_layout.h, and beside
 // them an array of actions (actions.h), by default `actions`.
 #pragma once
 

@@ -2,10 +2,9 @@
 // so every guess carries its reason, and what cannot be told is asked for.
 #include "convssm/data/clip_layout.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "convssm/base/error.h"
 #include "convssm/io/array.h"
@@ -13,16 +12,26 @@
 namespace convssm::data {
 namespace {
 
-constexpr std::array<const char*, 6> known{"THW", "TCHW", "THWC", "NTHW", "NTCHW", "NTHWC"};
+constexpr std::array<std::string_view, 6> usual_layouts{"THW", "TCHW", "THWC", "NTHW", "NTCHW", "NTHWC"};
 
 bool few(int64_t size) { return size >= 1 && size <= 4; }
+
+ClipLayout guess_of_3(std::span<const int64_t> shape) {
+  const bool doubtful = shape[0] == shape[1] && shape[1] != shape[2];
+  return {"THW", doubtful
+                     ? "3 dimensions are frames, rows and columns; the first two are equal: where frames come last, "
+                       "set layout HWT"
+                     : "3 dimensions are frames, rows and columns"};
+}
 
 ClipLayout guess_of_4(std::span<const int64_t> shape) {
   if (few(shape[3])) return {"THWC", "the last of 4 dimensions is 1 to 4, so it is the channels"};
   if (few(shape[1])) return {"TCHW", "the second of 4 dimensions is 1 to 4, so it is the channels"};
-  return {"NTHW",
-          "none of 4 dimensions looks like channels (1 to 4 of them), so the first counts clips; where the "
-          "second or the last are channels, set layout TCHW or THWC"};
+  return {
+      "NTHW",
+      "none of 4 dimensions looks like channels (1 to 4 of them), so the first counts clips; where the "
+      "second or the last are channels, set layout TCHW or THWC, and where clips are the second or frames the last, "
+      "TNHW or NHWT"};
 }
 
 ClipLayout guess_of_5(std::span<const int64_t> shape) {
@@ -34,7 +43,7 @@ ClipLayout guess_of_5(std::span<const int64_t> shape) {
 }
 
 ClipLayout guess(std::span<const int64_t> shape) {
-  if (shape.size() == 3) return {"THW", "3 dimensions are frames, rows and columns"};
+  if (shape.size() == 3) return guess_of_3(shape);
   if (shape.size() == 4) return guess_of_4(shape);
   if (shape.size() == 5) return guess_of_5(shape);
   return {};
@@ -62,15 +71,34 @@ ClipLayout choose_layout(const std::string& file, std::span<const int64_t> shape
     layout = {wanted, "given"};
   }
   if (layout.letters.empty()) {
-    fail(ErrorKind::data, "[folder] '{}': cannot tell which of {} are channels; set layout to NTCHW or NTHWC", file,
-         io::shape_text(shape));
+    fail(ErrorKind::data,
+         "[folder] '{}': cannot tell which of {} are channels; set layout to NTCHW, NTHWC or another order of N, T, C, "
+         "H, W",
+         file, io::shape_text(shape));
   }
   return layout;
 }
 
 void check_layout(const std::string& letters) {
-  if (letters.empty() || std::ranges::find(known, letters) != known.end()) return;
-  fail(ErrorKind::usage, "[folder] layout must be one of {}, got '{}'", fmt::join(known, ", "), letters);
+  const auto times = [&](char letter) { return std::ranges::count(letters, letter); };
+  const bool known = times('T') == 1 && times('H') == 1 && times('W') == 1 && times('N') <= 1 && times('C') <= 1;
+  if (letters.empty() || (known && std::ssize(letters) == 3 + times('N') + times('C'))) return;
+  fail(ErrorKind::usage, "[folder] layout must be {}, got '{}'", layout_letters_text, letters);
+}
+
+const char* const layout_letters_text =
+    "T, H, W and, if there are, N and C, in the order of the dimensions, such as THWC or NHWT";
+
+bool frames_lie_whole(const ClipLayout& layout) {
+  return std::ranges::find(usual_layouts, layout.letters) != usual_layouts.end();
+}
+
+bool channels_last(const ClipLayout& layout) { return frames_lie_whole(layout) && layout.letters.back() == 'C'; }
+
+std::string usual_clip_letters(const ClipLayout& layout) {
+  const std::string& letters = layout.letters;
+  if (frames_lie_whole(layout)) return letters.substr(letters[0] == 'N' ? 1 : 0);
+  return letters.find('C') == std::string::npos ? "THW" : "THWC";
 }
 
 int64_t extent(const ClipLayout& layout, std::span<const int64_t> shape, char letter) {

@@ -1,6 +1,6 @@
 // The clips of files, one after the other, in the memory of one: samples of any project, to be scored.
 //   ClipReader clips("samples.npz", {.key = "fake"});   for (int64_t i = 0; i < clips.clips(); ++i) clips.next();
-// A file is .npy or .npz (one clip or several), .gif, .mp4 (one clip) or .png (a clip of one frame); a folder is all
+// A file holds arrays (one clip or several), is a video (one clip) or a picture (a clip of one frame); a folder is all
 // such files in it, sorted by name.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Files of actions that stand beside recordings which cannot hold any: clip.npz, clip.npy or clip.csv beside clip.mp4 or
+// Files of actions that stand beside recordings which cannot hold any: clip.npz, clip.npy or clip.csv beside clip.mp4, clip.tif or
 // beside a folder `clip` of frames, or `actions` with one of these endings inside of that folder.
 #pragma once
 

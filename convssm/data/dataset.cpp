@@ -17,7 +17,8 @@ namespace {
 std::vector<DatasetInfo> own_datasets() {
   std::vector<DatasetInfo> all = {
       {"moving-mnist", "digits that move and bounce, made on the fly", make_moving_mnist, finer_moving_mnist},
-      {"folder", "recordings of your own: .npy, .npz, .h5, .gif and .mp4 files, folders of frames, codes", make_folder},
+      {"folder", "recordings of your own: arrays (.npy, .npz, .h5), videos, .tif files, folders of frames, codes",
+       make_folder},
   };
   for (DatasetInfo& world : world_datasets()) all.push_back(std::move(world));
   return all;

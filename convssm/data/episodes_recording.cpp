@@ -9,6 +9,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/natural_order.h"
 #include "convssm/data/array_choice.h"
+#include "convssm/data/gathered_frames.h"
 
 namespace convssm::data {
 namespace {
@@ -42,9 +43,10 @@ class Episodes : public Recording {
 
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {
+    const std::string key = groups_[static_cast<size_t>(clip)] + info().key;
+    if (!frames_lie_whole(info().layout)) return gathered_frames(cache(), info(), key, 0, first, count);
     const uint64_t each = info().frame_elements();
-    return cache().read(info().path, groups_[static_cast<size_t>(clip)] + info().key,
-                        static_cast<uint64_t>(first) * each, static_cast<uint64_t>(count) * each);
+    return cache().read(info().path, key, static_cast<uint64_t>(first) * each, static_cast<uint64_t>(count) * each);
   }
 
   ActionPlace action_place(int64_t clip) const override {
@@ -63,7 +65,7 @@ RecordingInfo describe_episode(const RecordingInfo& start, const std::string& gr
   const ArrayChoice choice(info.path, names, group);
   info.key = choice.clips(o.key, actions_key(o));
   describe_frames(info, choice.info(info.key));
-  if (info.clips != 1 || info.layout.letters[0] == 'N') {
+  if (info.clips != 1 || info.layout.letters.find('N') != std::string::npos) {
     fail(ErrorKind::data, "[folder] '{}': '{}{}' is an episode, one clip, but {} are several; set layout", info.path,
          group, info.key, io::shape_text(info.shape));
   }

@@ -1,4 +1,4 @@
-// folder: recordings of your own, in files of any kind of recording_files.h (.npy, .npz, .h5, .gif, .mp4, ...), of one clip or
+// folder: recordings of your own, in files of any kind of recording_files.h (arrays, videos, pictures), of one clip or
 // many each, or in folders of frames, found in sorted order below a folder. Arrays of codes of a tokenizer are clips too.
 // Sub-folders train/, valid/ and test/ are the splits; what is missing of them is taken from the training clips, as
 // convssm/data/folder_split.h tells. valid/ or test/ without train/ is an error.

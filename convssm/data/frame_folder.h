@@ -1,4 +1,4 @@
-// A folder of pictures (.png, .jpg) that are the frames of one clip, in the order of the numbers in their names. Actions
+// A folder of pictures (.png, .jpg, .tif, ...), all of one format, that are the frames of one clip, in the order of the numbers in their names. Actions
 // stand in a file in it or beside it (companion.h).
 #pragma once
 

@@ -39,8 +39,8 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
   if (static_cast<int64_t>(ranges.channels.size()) != C) {
     fail(ErrorKind::usage, "[pixels] '{}' has {} channels, got ranges of {}", info.path, C, ranges.channels.size());
   }
-  const bool channels_last = info.layout.letters.back() == 'C';
-  const int64_t step_c = channels_last ? 1 : H * W, step_w = channels_last ? C : 1, step_h = W * step_w;
+  const bool last = channels_last(info.layout);
+  const int64_t step_c = last ? 1 : H * W, step_w = last ? C : 1, step_h = W * step_w;
   with_numbers(stored, [&](auto values) {
     const int64_t frames = static_cast<int64_t>(values.size()) / (C * H * W);
     for (int64_t t = 0; t < frames; ++t) {

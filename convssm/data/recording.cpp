@@ -44,8 +44,7 @@ io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
   check_place(clip, first, count);
   const io::Array stored = frames(clip, first, count);
   io::Array values(stored.dtype(), {count, info_.channels, info_.height, info_.width});
-  const bool channels_last = info_.layout.letters.back() == 'C' && info_.channels > 1;
-  if (channels_last) {
+  if (channels_last(info_.layout) && info_.channels > 1) {
     channels_first(stored.bytes().data(), values.bytes().data(), count, info_.height * info_.width, info_.channels,
                    io::dtype_size(stored.dtype()));
   } else {

@@ -82,13 +82,13 @@ struct RecordingInfo {
   int64_t action_maps = 0;                     // maps of an action; 0: it has none
   bool foresees_actions = false;               // those of frames beyond the end are known too
   bool sequential = false;                     // a frame is decoded from those before it
-  bool always_bytes = false;  // of this kind of file: its values are 0 to 255, whatever the units of the data
-  std::vector<Channel> named_channels = {};  // names and units, if the file says them; else empty
-  Axes axes = {};                            // where pixels and when frames are, if the file says it
-  bool may_miss = false;                     // NaN is a pixel that was not measured
-  bool in_time_order = false;                // clips are pieces of one recording, one after the other
-  std::vector<std::string> notes = {};       // what was found, for people
-  RecordingOptions reading = {};             // that it was opened with, without the cache: to open it once more
+  bool always_bytes = false;                   // a video or picture of bytes: 0 to 255, whatever the units of the data
+  std::vector<Channel> named_channels = {};    // names and units, if the file says them; else empty
+  Axes axes = {};                              // where pixels and when frames are, if the file says it
+  bool may_miss = false;                       // NaN is a pixel that was not measured
+  bool in_time_order = false;                  // clips are pieces of one recording, one after the other
+  std::vector<std::string> notes = {};         // what was found, for people
+  RecordingOptions reading = {};               // that it was opened with, without the cache: to open it once more
 
   uint64_t frame_elements() const { return static_cast<uint64_t>(channels * height * width); }
   int64_t length(int64_t clip) const { return lengths.empty() ? frames : lengths[static_cast<size_t>(clip)]; }
@@ -124,7 +124,7 @@ class Recording {
   // No cache: one that keeps nothing.
   Recording(RecordingInfo info, std::shared_ptr<ArrayCache> cache);
 
-  // Frames of a clip, in the order of elements that info().layout says.
+  // Frames of a clip: [T,H,W,C] if channels_last(info().layout), otherwise [T,C,H,W].
   virtual io::Array frames(int64_t clip, int64_t first, int64_t count) = 0;
 
   // By default those of the file that the info names, of which `action_place` says where those of the clip begin.

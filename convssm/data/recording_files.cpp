@@ -1,16 +1,19 @@
 // The table of the kinds of recordings, and everything that asks it. A folder of arrays often holds animations and
 // pictures of them too, to look at: where one kind is wanted it is the first of the table that is there. Pictures are then the
-// frames of clips, a folder each. Files of actions beside clips are no recordings (companion.h).
+// frames of clips, a folder each, unless a file holds several: then it is a clip. Files of actions beside clips are no recordings (companion.h).
 #include "convssm/data/recording_files.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
+#include "convssm/base/natural_order.h"
 #include "convssm/data/animation_recording.h"
 #include "convssm/data/array_choice.h"
 #include "convssm/data/array_recording.h"
@@ -18,6 +21,7 @@
 #include "convssm/data/field_recording.h"
 #include "convssm/data/frame_folder.h"
 #include "convssm/data/viewed_recording.h"
+#include "convssm/io/animation.h"
 #include "convssm/io/file_kind.h"
 
 namespace convssm::data {
@@ -41,8 +45,8 @@ const std::vector<Kind>& kinds_of_recordings() {
        false,
        open_field_recording},
       {"array", {".npy", ".npz", ".h5", ".hdf5"}, true, false, open_array_recording},
-      {"animation", {".gif", ".mp4"}, false, true, open_animation},
-      {"picture", {".png", ".jpg", ".jpeg"}, false, true, open_picture},
+      {"animation", {".gif", ".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm"}, false, true, open_animation},
+      {"picture", {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".pgm", ".ppm", ".pnm"}, false, true, open_picture},
   };
   return table;
 }
@@ -66,16 +70,8 @@ const Kind* kind_of(const std::string& path, const std::string& ending) {
 }
 const Kind* found_kind(const std::string& path) { return kind_of(path, io::reading_ending(path)); }
 
-// ": what to do", or nothing. Grids are read by io/ and are no recordings.
-std::string advice_text(const io::FileKind& kind, const std::string& path) {
-  const std::string open = kind.ending == ".nc"     ? "xarray.open_dataset('{}')['NAME'].values"
-                           : kind.ending == ".grib" ? "xarray.open_dataset('{}', engine='cfgrib')['NAME'].values"
-                           : kind.ending == ".zarr" ? "zarr.open('{}')['NAME'][:]"
-                                                    : "";
-  if (open.empty()) return kind.advice.empty() ? "" : ": " + kind.advice;
-  return fmt::format(": save its array as .npy, in Python: np.save('clips.npy', {})",
-                     fmt::format(fmt::runtime(open), path));
-}
+// ": what to do", or nothing.
+std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
 
 std::unique_ptr<Recording> open_as_it_is(const std::string& path, const RecordingOptions& options) {
   const io::FileKind found = io::file_kind(path);
@@ -84,9 +80,8 @@ std::unique_ptr<Recording> open_as_it_is(const std::string& path, const Recordin
   }
   const Kind* kind = found.name.empty() ? named_kind(path) : kind_of(path, found.ending);
   if (kind) return kind->open(path, options);
-  fail(ErrorKind::data, "[recording] '{}' is {}, not one of {}{}", path,
-       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(),
-       advice_text(found, path));
+  fail(ErrorKind::data, "[recording] '{}' is {}, none of {}{}", path,
+       found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
 }
 
 // A file that is left out may be one that cannot even be read.
@@ -120,6 +115,18 @@ std::vector<std::string> files_below(const std::string& folder) {
 std::string folder_of(const std::string& name) {
   const std::string folder = fs::path(name).parent_path().generic_string();
   return folder.empty() ? "." : folder;
+}
+
+// Of the pictures in a folder, those that hold frames of a clip each: the first of a format that can hold several tells.
+std::vector<std::string> stacks_among(const std::string& searched, const std::vector<std::string>& pictures) {
+  std::vector<std::string> stacks;
+  std::ranges::copy_if(pictures, std::back_inserter(stacks), io::may_hold_pictures);
+  const auto first = std::ranges::min_element(stacks, by_numbers);
+  try {
+    if (first != stacks.end() && io::count_pictures(recording_path(searched, *first)) > 1) return stacks;
+  } catch (const Error&) {  // said when it is read
+  }
+  return {};
 }
 
 }  // namespace
@@ -170,7 +177,9 @@ bool holds_fields(const std::string& path) {
 
 std::string recording_endings() {
   std::vector<std::string> all;
-  for (const Kind& kind : kinds_of_recordings()) all.insert(all.end(), kind.endings.begin(), kind.endings.end());
+  for (const Kind& kind : kinds_of_recordings()) {
+    all.push_back(fmt::format("{}s ({})", kind.name, fmt::join(kind.endings, ", ")));
+  }
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
@@ -186,11 +195,19 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
   if (!io::file_kind(path).name.empty()) return {{"."}};  // a store
   const std::vector<std::string> all = files_below(path);
   std::set<std::string> animations, picture_folders;
+  std::map<std::string, std::vector<std::string>> pictures;  // of each folder
   for (const std::string& name : all) {
     const Kind* kind = named_kind(name);
     if (kind && kind->open == open_animation) animations.insert(name);
-    if (kind && kind->open == open_picture) picture_folders.insert(folder_of(name));
+    if (kind && kind->open == open_picture) pictures[folder_of(name)].push_back(name);
   }
+  std::vector<std::string> stacks;
+  for (const auto& [folder, names] : pictures) {
+    const std::vector<std::string> some = stacks_among(path, names);
+    if (some.empty()) picture_folders.insert(folder);
+    stacks.insert(stacks.end(), some.begin(), some.end());
+  }
+  animations.insert(stacks.begin(), stacks.end());
   const std::set<std::string> companions = companions_of(path, all, animations, picture_folders);
   const Kind* wanted = nullptr;  // pointers into the table: the smaller one comes first
   for (const std::string& name : all) {
@@ -208,7 +225,11 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     }
   }
   const bool frames = kinds == Kinds::one && wanted && wanted->open == open_picture;
-  if (frames) found.names.assign(picture_folders.begin(), picture_folders.end());
+  if (frames) {
+    found.names.assign(picture_folders.begin(), picture_folders.end());
+    found.names.insert(found.names.end(), stacks.begin(), stacks.end());
+    std::ranges::sort(found.names);
+  }
   if (kinds == Kinds::one && is_field(wanted)) found.names = {"."};
   return found;
 }
@@ -218,9 +239,8 @@ void fail_no_recordings(const std::string& folder, const FoundFiles& found) {
   const std::string path = store ? folder : recording_path(folder, found.other);
   const io::FileKind kind = store || found.others > 0 ? kind_of_other(path) : io::FileKind{};
   const std::string others = found.others > 0 ? fmt::format(", but {} others", found.others) : "";
-  const std::string what =
-      kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind, path));
-  fail(ErrorKind::data, "[folder] '{}' holds no recordings ({} files){}{}", folder, recording_endings(), others, what);
+  const std::string what = kind.name.empty() ? "" : fmt::format("; '{}' is {}{}", path, kind.name, advice_text(kind));
+  fail(ErrorKind::data, "[folder] '{}' holds no recordings: {}{}{}", folder, recording_endings(), others, what);
 }
 
 std::string left_out_text(const std::string& folder, const FoundFiles& found) {

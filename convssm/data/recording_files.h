@@ -24,7 +24,7 @@ bool holds_fields(const std::string& path);
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 
-// ".npy, .npz, .h5, .hdf5, .gif, .mp4, .png, .jpg, .jpeg"
+// "arrays (.npy, .npz, .h5, .hdf5), animations (.gif, .mp4, ...), pictures (.png, ...)"
 std::string recording_endings();
 
 struct FoundFiles {

@@ -17,7 +17,7 @@
 namespace convssm::generate {
 namespace {
 
-// An .mp4 has three channels even of a grey model, a .gif one if all of it is grey.
+// Most videos have three channels even of a grey model, a .gif one if all of it is grey.
 bool changes_colours(const data::RecordingInfo& info, int64_t channels) {
   return info.always_bytes && info.channels + channels == 4 && info.channels != channels;  // 1 and 3
 }
@@ -159,7 +159,7 @@ class ContextReader {
     } else {
       first_ = info;
       letters_ = info.kind == "frames" ? "a picture each" : info.layout.letters;
-      context_.layout = info.layout.letters[0] == 'N' ? info.layout.letters.substr(1) : info.layout.letters;
+      context_.layout = data::usual_clip_letters(info.layout);
       context_.like_actions = info.like_actions;
     }
     for (int64_t i = 0; i < info.clips; ++i, ++seen_) {

@@ -36,7 +36,7 @@ struct ContextOptions {
   bool clamp = false;  // values outside of the model's ranges become the nearer end, not an error
 };
 
-// Grid files; .npy, .npz, .h5 (one clip or several), .gif, .mp4 or a picture, or a folder: the pictures of a folder are the frames of one
+// Fields, arrays (one clip or several), a video or a picture, or a folder: the pictures of a folder are the frames of one
 // clip, sorted by the numbers in their names; other files are clips of their own. Error(data) if the frames are not those of
 // the model.
 Context read_context(const std::string& path, const data::FrameFormat& format, const ContextOptions& options);

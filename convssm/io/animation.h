@@ -7,7 +7,14 @@
 
 namespace convssm::io {
 
-// .gif u8 [T,H,W,1 or 3], .mp4 u8 [T,H,W,3], .png and .jpg u8 [1,H,W,1 or 3]. Error(usage) for others.
+// [T,H,W,C]: u8 of .gif, videos (video_read.h) and .jpg; of .png u8 or u16, T is 1; of .pgm, .ppm and .pnm as pnm.h says, of .tif as
+// tiff.h says. Error(usage) for others.
 Array read_animation(const std::string& path);
+
+// Whether a picture of this name may be several: .tif, .tiff, .pgm, .ppm, .pnm.
+bool may_hold_pictures(const std::string& path);
+
+// Frames of a picture, which are several in some .tif and .pnm files. Found without their pixels.
+int64_t count_pictures(const std::string& path);
 
 }  // namespace convssm::io

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "convssm/base/error.h"
+#include "convssm/io/array_box.h"
 #include "convssm/io/hdf5.h"
 #include "convssm/io/layout.h"
 #include "convssm/io/npy.h"
@@ -108,6 +109,24 @@ Array ArrayFile::read(uint64_t first, uint64_t count) const {
   normalize_bools(array);
   if (big_endian_) swap_byte_order(array);
   return array;
+}
+
+Array ArrayFile::read_box(std::span<const int64_t> first, std::span<const int64_t> count) const {
+  if (hdf5_) return hdf5_->read_box(first, count);
+  if (whole_only_) return box_of(read(), first, count, path_);
+  Array box = io::read_box(path_, info_, first, count, [this](uint64_t element, std::span<std::byte> out) {
+    source_->read(data_offset_ + element * dtype_size(info_.dtype), out);
+  });
+  normalize_bools(box);
+  if (big_endian_) swap_byte_order(box);
+  return box;
+}
+
+uint64_t ArrayFile::box_cost(std::span<const int64_t> count) const {
+  const size_t item = dtype_size(info_.dtype);
+  if (hdf5_) return checked_byte_count(count, item).value_or(UINT64_MAX);
+  if (whole_only_) return checked_byte_count(info_.shape, item).value_or(UINT64_MAX);
+  return plan_box(info_.shape, count, item).cost;
 }
 
 }  // namespace convssm::io

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ class ArrayFile {
 
   // Elements first .. first+count-1 of the array in C order, as [count].
   Array read(uint64_t first, uint64_t count) const;
+
+  // The box from `first` on of `count` elements along each dimension. Error(usage) if it is not inside of the array.
+  Array read_box(std::span<const int64_t> first, std::span<const int64_t> count) const;
+
+  // What read_box of so much costs: in bytes that could be read in the same time.
+  uint64_t box_cost(std::span<const int64_t> count) const;
 
  private:
   std::string path_, name_;

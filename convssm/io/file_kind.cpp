@@ -1,4 +1,4 @@
-// A table of first bytes. Two formats are told by a rule instead: IDX, which begins with zeros, and text.
+// A table of first bytes. Three formats are told by a rule instead: PNM, IDX, which begins with zeros, and text.
 #include "convssm/io/file_kind.h"
 
 #include <fmt/format.h>
@@ -47,15 +47,22 @@ constexpr Magic magics[] = {
     {0, "CDF\x02"sv, "a NetCDF file", ".nc", ""},
     {0, "CDF\x05"sv, "a NetCDF file", ".nc", ""},
     {0, "GRIB"sv, "a GRIB file", ".grib", ""},
-    {8, "AVI "sv, "an AVI video", "", video_advice},
-    {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", "", video_advice},
+    {4, "moov"sv, "a QuickTime video", ".mov", ""},
+    {4, "mdat"sv, "a QuickTime video", ".mov", ""},
+    {4, "wide"sv, "a QuickTime video", ".mov", ""},
+    {4, "free"sv, "a QuickTime video", ".mov", ""},
+    {4, "skip"sv, "a QuickTime video", ".mov", ""},
+    {8, "AVI "sv, "an AVI video", ".avi", ""},
+    {0, "\x1a\x45\xdf\xa3"sv, "a Matroska or WebM video", ".mkv", ""},
     {0, "FLV\x01"sv, "a Flash video", "", video_advice},
     {0, "\x00\x00\x01\xba"sv, "an MPEG video", "", video_advice},
     {0, "\x00\x00\x01\xb3"sv, "an MPEG video", "", video_advice},
     {8, "WEBP"sv, "a WebP picture", "", picture_advice},
     {0, "\xff\xd8\xff"sv, "a JPEG picture", ".jpg", ""},
-    {0, "II*\0"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
-    {0, "MM\0*"sv, "a TIFF picture", "", "save it as .npy, in Python: np.save('clips.npy', tifffile.imread('{}'))"},
+    {0, "II*\0"sv, "a TIFF file", ".tif", ""},
+    {0, "MM\0*"sv, "a TIFF file", ".tif", ""},
+    {0, "II+\0"sv, "a TIFF file", ".tif", ""},
+    {0, "MM\0+"sv, "a TIFF file", ".tif", ""},
     {0, "SIMPLE  ="sv, "a FITS file", "",
      "save its array as .npy, in Python: np.save('clips.npy', astropy.io.fits.getdata('{}'))"},
     {0, "MATLAB 5.0 MAT-file"sv, "a MATLAB file", "",
@@ -68,16 +75,21 @@ constexpr Magic magics[] = {
     {257, "ustar"sv, "a tar archive", "", unpack_advice},
 };
 
-std::string head_of(const std::string& path) {
-  const auto source = open_source(path);
-  std::string head(std::min<uint64_t>(head_bytes, source->size()), '\0');
-  source->read(0, std::as_writable_bytes(std::span(head.data(), head.size())));
+std::string head_of(const Source& source) {
+  std::string head(std::min<uint64_t>(head_bytes, source.size()), '\0');
+  source.read(0, std::as_writable_bytes(std::span(head.data(), head.size())));
   return head;
 }
 
 bool is_idx(std::string_view head) {
   if (head.size() < 4 || head[0] != 0 || head[1] != 0 || head[3] < 1) return false;
   return "\x08\x09\x0b\x0c\x0d\x0e"sv.find(head[2]) != std::string_view::npos;
+}
+
+// A number of the format behind a P, then a blank or a remark.
+bool is_pnm(std::string_view head) {
+  return head.size() >= 3 && head[0] == 'P' && "2356"sv.find(head[1]) != std::string_view::npos &&
+         " \t\r\n#"sv.find(head[2]) != std::string_view::npos;
 }
 
 bool is_text(std::string_view head) {
@@ -102,6 +114,7 @@ FileKind kind_of_head(std::string_view head, const std::string& path) {
     if (head.size() < magic.offset || !head.substr(magic.offset).starts_with(magic.bytes)) continue;
     return {magic.name, magic.ending, fmt::format(fmt::runtime(magic.advice), path)};
   }
+  if (is_pnm(head)) return {"a PNM picture", ".pnm", ""};
   if (is_idx(head)) return {"an IDX file", ".idx", "use it as digits: data: {name: moving-mnist, images: FILE}"};
   if (!is_text(head)) return {};
   return {"text", "",
@@ -112,8 +125,10 @@ FileKind kind_of_head(std::string_view head, const std::string& path) {
 
 }  // namespace
 
+FileKind file_kind(const Source& source) { return kind_of_head(head_of(source), source.name()); }
+
 FileKind file_kind(const std::string& path) {
-  if (!fs::is_directory(path)) return kind_of_head(head_of(path), path);
+  if (!fs::is_directory(path)) return file_kind(*open_source(path));
   if (!is_zarr(path)) return {};
   return {"a Zarr store", ".zarr", ""};
 }

@@ -13,6 +13,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/file_memory.h"
 #include "convssm/base/natural_order.h"
+#include "convssm/io/array_box.h"
 #include "convssm/io/hdf5_lock.h"
 #include "convssm/io/source.h"
 #include "convssm/io/text.h"
@@ -242,14 +243,15 @@ Hdf5Array::Hdf5Array(const std::string& path, const std::string& name) : path_(p
   open_ = std::move(open);
 }
 
-namespace {
-
-struct Box {
+struct Hdf5Array::Box {
   std::vector<hsize_t> start, count;
   uint64_t elements;
 };
 
+namespace {
+
 // Elements first .. first+count-1 of the sub-array at `start`, whose dimensions are those from `axis` on.
+template <typename Box>
 void add_boxes(const std::vector<int64_t>& shape, size_t axis, std::vector<hsize_t> start, uint64_t first,
                uint64_t count, std::vector<Box>& boxes) {
   if (count == 0) return;
@@ -291,6 +293,19 @@ Array Hdf5Array::read(uint64_t first, uint64_t count) const {
   if (count == 0) return array;
   std::vector<Box> boxes;
   add_boxes(info_.shape, 0, std::vector<hsize_t>(info_.shape.size(), 0), first, count, boxes);
+  fill(boxes, array);
+  return array;
+}
+
+Array Hdf5Array::read_box(std::span<const int64_t> first, std::span<const int64_t> count) const {
+  check_box(path_, info_.shape, first, count);
+  Array array = array_of_file(path_, info_.dtype, {count.begin(), count.end()});
+  fill({Box{{first.begin(), first.end()}, {count.begin(), count.end()}, array.element_count()}}, array);
+  return array;
+}
+
+// One box after the other.
+void Hdf5Array::fill(const std::vector<Box>& boxes, Array& array) const {
   const std::lock_guard lock(hdf5_lock());
   const Handle space(H5Dget_space(open_->dataset), H5Sclose), file_type(H5Dget_type(open_->dataset), H5Tclose);
   const hid_t type = info_.dtype == DType::bool8 ? static_cast<hid_t>(file_type) : memory_type(info_.dtype);
@@ -306,7 +321,6 @@ Array Hdf5Array::read(uint64_t first, uint64_t count) const {
     out += box.elements * dtype_size(info_.dtype);
   }
   normalize_bools(array);
-  return array;
 }
 
 }  // namespace convssm::io

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,13 @@ class Hdf5Array {
   // are unpacked. From any thread: libhdf5 does one thing at a time.
   Array read(uint64_t first, uint64_t count) const;
 
+  // The box from `first` on of `count` elements along each dimension. Error(usage) if it is not inside of the array.
+  Array read_box(std::span<const int64_t> first, std::span<const int64_t> count) const;
+
  private:
+  struct Box;
+  void fill(const std::vector<Box>& boxes, Array& array) const;
+
   struct Open;
   std::string path_, name_;
   ArrayInfo info_;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "convssm/base/file_memory.h"
-#include "convssm/io/libav_rgb.h"
+#include "convssm/io/libav_pixels.h"
 
 namespace convssm::io {
 namespace {
@@ -37,18 +37,12 @@ Packet packet_of(const Source& source) {
 }
 
 Image image_of(const Source& source, const AVFrame& frame) {
-  const bool grey = frame.format == AV_PIX_FMT_GRAY8;
-  Image image{frame.width, frame.height, grey ? 1 : 3, {}};
+  Image image{frame.width, frame.height, PixelConverter::channels(frame), {}};
   const auto bytes = static_cast<uint64_t>(image.width * image.height * image.channels);
   require_file_memory(source.name(), "its pixels", bytes);
   image.pixels.resize(bytes);
-  if (grey) {
-    for (int y = 0; y < frame.height; ++y) {
-      const uint8_t* line = frame.data[0] + static_cast<ptrdiff_t>(y) * frame.linesize[0];
-      std::copy_n(line, frame.width, image.pixels.data() + static_cast<ptrdiff_t>(y) * frame.width);
-    }
-  } else if (RgbConverter converter; !converter.convert(frame, image.pixels.data())) {
-    source.fail(0, "its pixels cannot be converted to RGB");
+  if (PixelConverter converter; !converter.convert(frame, image.pixels.data())) {
+    source.fail(0, "its pixels cannot be converted");
   }
   return image;
 }

@@ -26,7 +26,7 @@ Scaler make_converter(int width, int height, AVPixelFormat from, AVPixelFormat t
   Scaler scaler(sws_getContext(width, height, from, width, height, to, exact, nullptr, nullptr, nullptr));
   if (!scaler) return scaler;
   const int* table = sws_getCoefficients(colours);
-  const bool to_rgb = to == AV_PIX_FMT_RGB24;
+  const bool to_rgb = to == AV_PIX_FMT_RGB24 || to == AV_PIX_FMT_GRAY8;
   constexpr int one = 1 << 16;
   sws_setColorspaceDetails(scaler.get(), table, to_rgb ? full_range : 1, table, to_rgb ? 1 : full_range, 0, one, one);
   return scaler;

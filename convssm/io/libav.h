@@ -1,4 +1,4 @@
-// What the MP4 writer and reader share of libav: owners of its objects, errors as texts, silence. Inside io/ only.
+// What the readers of videos and the MP4 writer share of libav: owners of its objects, errors as texts, silence. Inside io/ only.
 #pragma once
 
 extern "C" {
@@ -39,7 +39,7 @@ void silence();
 // Error(io) if libav had no memory for the object.
 void require_memory(const void* object);
 
-// Converts between RGB and YUV without a change of size. `colours` is an AVCOL_SPC number.
+// Converts pixels without a change of size. `colours` is an AVCOL_SPC number.
 Scaler make_converter(int width, int height, AVPixelFormat from, AVPixelFormat to, int colours, bool full_range);
 
 // libav's way to the bytes of a file, by callbacks that may throw: the exception is kept and thrown by rethrow() when

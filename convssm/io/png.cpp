@@ -11,7 +11,6 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
-#include "convssm/base/file_memory.h"
 #include "convssm/io/text.h"
 
 namespace convssm::io {
@@ -68,13 +67,18 @@ struct PngReader {
   png_infop info;
 };
 
-// The header, and the conversions to 8-bit grey or RGB. `raw_row` is the size of a row as it is in the file.
-bool run_read_header(png_structp png, png_infop info, size_t* raw_row) {
+// The header, and the conversions to grey or RGB of 8 bits, or 16 in the byte order of this machine. `raw_row` is the size of a row as it is
+// in the file.
+bool run_read_header(png_structp png, png_infop info, bool keep_16, size_t* raw_row) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_read_info(png, info);
   *raw_row = png_get_rowbytes(png, info);
   png_set_expand(png);
-  png_set_scale_16(png);
+  if (keep_16) {
+    png_set_swap(png);
+  } else {
+    png_set_scale_16(png);
+  }
   png_set_strip_alpha(png);
   png_set_interlace_handling(png);
   png_read_update_info(png, info);
@@ -139,23 +143,34 @@ std::string encode_png(const Image& image) {
 
 Image read_png(const std::string& path) { return read_png(open_source(path)); }
 
-Image read_png(std::shared_ptr<const Source> source) {
+namespace {
+
+Array read_image(std::shared_ptr<const Source> source, bool keep_16) {
   Context context;
   context.source = std::move(source);
   PngReader reader(context);
   size_t raw_row = 0;
-  if (!run_read_header(reader.png, reader.info, &raw_row)) rethrow(context);
-  Image image;
-  image.width = png_get_image_width(reader.png, reader.info);
-  image.height = png_get_image_height(reader.png, reader.info);
-  image.channels = png_get_channels(reader.png, reader.info);
-  check_plausible(*context.source, raw_row, image.height);
+  if (!run_read_header(reader.png, reader.info, keep_16, &raw_row)) rethrow(context);
+  const int64_t height = png_get_image_height(reader.png, reader.info);
+  check_plausible(*context.source, raw_row, height);
+  const DType dtype = png_get_bit_depth(reader.png, reader.info) == 16 ? DType::u16 : DType::u8;
+  Array image =
+      array_of_file(context.source->name(), dtype,
+                    {height, png_get_image_width(reader.png, reader.info), png_get_channels(reader.png, reader.info)});
   const auto stride = static_cast<int64_t>(png_get_rowbytes(reader.png, reader.info));
-  require_file_memory(context.source->name(), "its picture", static_cast<uint64_t>(stride * image.height));
-  image.pixels.resize(static_cast<size_t>(stride * image.height));
-  auto rows = row_pointers(image.pixels.data(), image.height, stride);
+  auto rows = row_pointers(reinterpret_cast<uint8_t*>(image.bytes().data()), height, stride);
   if (!run_read_image(reader.png, rows.data())) rethrow(context);
   return image;
 }
+
+}  // namespace
+
+Image read_png(std::shared_ptr<const Source> source) {
+  const Array image = read_image(std::move(source), false);
+  const auto pixels = image.values<uint8_t>();
+  return {image.shape()[1], image.shape()[0], image.shape()[2], {pixels.begin(), pixels.end()}};
+}
+
+Array read_png_samples(std::shared_ptr<const Source> source) { return read_image(std::move(source), true); }
 
 }  // namespace convssm::io

@@ -1,4 +1,4 @@
-// PNG images of 8 bits per sample, grey or RGB, for samples, reports and image datasets.
+// PNG images, grey or RGB, for samples, reports and image datasets: written with 8 bits per sample, read with 8 or 16.
 //   write_png("frame.png", {width, height, 3, pixels});
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "convssm/io/array.h"
 #include "convssm/io/source.h"
 
 namespace convssm::io {
@@ -28,5 +29,8 @@ std::string encode_png(const Image& image);
 // that is not a complete image of at most 2^15 x 2^15 pixels.
 Image read_png(const std::string& path);
 Image read_png(std::shared_ptr<const Source> source);
+
+// The same with 16 bits kept: [H,W,1 or 3] of u8 or u16.
+Array read_png_samples(std::shared_ptr<const Source> source);
 
 }  // namespace convssm::io

@@ -30,8 +30,10 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
 }
 
 TEST_F(FolderErrors, EmptyFolders) {
-  expect_refused({"holds no recordings (.npy, .npz, .h5, .hdf5, .gif, .mp4, .png, .jpg, .jpeg files)"});
-  folder.write("clip.avi", "");
+  expect_refused(
+      {"holds no recordings: arrays (.npy, .npz, .h5, .hdf5), animations (.gif, .mp4, .m4v, .mov, .avi, .mkv, .webm), "
+       "pictures"});
+  folder.write("clip.flv", "");
   expect_refused({"holds no recordings", ", but 1 others"});
 }
 
@@ -131,7 +133,7 @@ TEST_F(FolderErrors, RangesOfAnimations) {
 TEST_F(FolderErrors, WrongOptions) {
   npy("a.npy", numbers({3, 8, 8}));
   const auto with = [this](const json& more) { return [this, more] { open(more); }; };
-  expect_error(with({{"layout", "HWT"}}), {"THW, TCHW", "'HWT'"});
+  expect_error(with({{"layout", "HWX"}}), {"T, H, W and", "'HWX'"});
   expect_error(with({{"low", 0}}), {"low and high are given together"});
   expect_error(with({{"low", 2}, {"high", 1}}), {"low must be less than high"});
   expect_error(with({{"low", {0, 0}}, {"high", 1}}), {"low has 2 values", "1 channel"});

@@ -5,7 +5,7 @@
 
 #include "convssm/data/inspect.h"
 #include "convssm/data/recording.h"
-#include "convssm/io/mp4.h"
+#include "convssm/io/video_read.h"
 #include "episode_files.h"
 
 namespace convssm::data {
@@ -36,7 +36,7 @@ TEST_F(Vizdoom, WindowsOfVideosEqualWholeDecoding) {
   for (const auto& entry : std::filesystem::directory_iterator(kVizdoom + "/train")) {
     if (entry.path().extension() == ".mp4" && (path.empty() || entry.path().string() < path)) path = entry.path();
   }
-  const at::Tensor whole_video = io::to_tensor(io::read_mp4(path)).permute({0, 3, 1, 2});
+  const at::Tensor whole_video = io::to_tensor(io::read_video(path)).permute({0, 3, 1, 2});
   const auto recording = open_recording(path, {.cache = std::make_shared<ArrayCache>(1)});  // too small: by windows
   ASSERT_EQ(recording->info().frames, 300);
   for (const int64_t first : {0, 1, 100, 249, 250, 251, 290}) {

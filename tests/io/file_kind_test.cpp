@@ -28,9 +28,15 @@ TEST_F(FileKinds, FirstBytesTell) {
                "ftypisom"s)
                 .ending,
             ".mp4");
+  EXPECT_EQ(of("\0\0\0\x08moov"s).ending, ".mov");
+  EXPECT_EQ(of("RIFF....AVI LIST"s).ending, ".avi");
+  EXPECT_EQ(of("\x1a\x45\xdf\xa3"s).ending, ".mkv");
   EXPECT_EQ(of("\x89PNG\r\n\x1a\n"s).ending, ".png");
   EXPECT_EQ(of("\0\0\x08\x03\0\0\0\x01"s).ending, ".idx");
   EXPECT_EQ(of("\x1f\x8b\x08"s).ending, ".gz");
+  for (const std::string& bytes : {"II*\0"s, "MM\0*"s, "II+\0"s, "MM\0+"s}) EXPECT_EQ(of(bytes).ending, ".tif");
+  for (const char* bytes : {"P5 3", "P6\n", "P2#", "P3\t"}) EXPECT_EQ(of(bytes).ending, ".pnm");
+  EXPECT_EQ(of("P5.3").name, "text");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).name, "an HDF5 file");
   EXPECT_EQ(of("\x89HDF\r\n\x1a\n"s).ending, ".h5");
   EXPECT_EQ(of("CDF\x05"s).ending, ".nc");
@@ -51,7 +57,7 @@ TEST_F(FileKinds, FirstBytesTell) {
 
 // Whatever is not read says what to do, with the path in the words.
 TEST_F(FileKinds, AdviceNamesTheFile) {
-  for (const char* bytes : {"SIMPLE  =", "MATLAB 5.0 MAT-file", "RIFF....AVI ", "1 2 3"}) {
+  for (const char* bytes : {"SIMPLE  =", "MATLAB 5.0 MAT-file", "FLV\x01", "1 2 3"}) {
     EXPECT_NE(of(bytes).advice.find(folder.path("file")), std::string::npos) << of(bytes).name;
     EXPECT_EQ(of(bytes).ending, "");
   }

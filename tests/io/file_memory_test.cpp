@@ -15,6 +15,7 @@
 #include "convssm/io/npz.h"
 #include "convssm/io/png.h"
 #include "convssm/io/safetensors.h"
+#include "convssm/io/video_read.h"
 #include "malformed.h"
 #include "videos.h"
 
@@ -96,7 +97,7 @@ TEST_F(FileMemory, OfPictures) {
   one.write(smooth_frame(1000, 1000, 1, 0));
   one.close();
   expect_limited("gif of one frame", [&] { read_gif(path("one.gif")); });
-  expect_limited("mp4", [&] { read_mp4(path("a.mp4")); });
+  expect_limited("mp4", [&] { read_video(path("a.mp4")); });
 }
 
 }  // namespace

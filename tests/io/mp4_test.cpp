@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "../base/scratch_folder.h"
+#include "convssm/io/video_read.h"
 #include "malformed.h"
 #include "videos.h"
 
@@ -19,7 +20,7 @@ std::string write_mp4(const std::vector<Frame>& frames, const VideoFormat& forma
   return read_text(folder.path("a.mp4"));
 }
 
-Array decode(const std::string& bytes) { return read_mp4(memory_source("memory", as_bytes(bytes))); }
+Array decode(const std::string& bytes) { return read_video(memory_source("memory", as_bytes(bytes))); }
 
 std::vector<Frame> smooth_frames(int64_t count, int64_t width, int64_t height, int64_t channels) {
   std::vector<Frame> frames;
@@ -97,7 +98,7 @@ TEST(Mp4, AppearsWholeOrNotAtAll) {
   expect_error(ErrorKind::usage, "has 256 bytes, got 5", [&] { writer.write(Frame(5)); });
   writer.write(Frame(256));
   writer.close();
-  EXPECT_EQ(read_mp4(folder.path("a.mp4")).shape()[0], 1);
+  EXPECT_EQ(read_video(folder.path("a.mp4")).shape()[0], 1);
   expect_error(ErrorKind::usage, "after close()", [&] { writer.write(Frame(256)); });
   expect_error(ErrorKind::usage, "after close()", [&] { writer.close(); });
 }
@@ -136,7 +137,7 @@ TEST(Mp4, DamagedFilesAreRefusedOrRead) {
     EXPECT_THROW(decode(bytes), FormatError);
   }
   EXPECT_THROW(decode(good.substr(0, good.size() / 2)), FormatError);
-  expect_error(ErrorKind::io, "No such file", [] { read_mp4("/nowhere/a.mp4"); });
+  expect_error(ErrorKind::io, "No such file", [] { read_video("/nowhere/a.mp4"); });
 }
 
 // More than one key frame, and frames that are shown in another order than they are stored.
@@ -145,23 +146,23 @@ TEST(Mp4, AnyWindowEqualsWholeDecoding) {
   for (size_t t = 300; t < 330; ++t) frames[t] = noise_frame(32 * 16 * 3, static_cast<uint32_t>(t));
   const std::string bytes = write_mp4(frames, of_size(32, 16, 3));
   const auto source = memory_source("memory", as_bytes(bytes));
-  const Array whole = read_mp4(source);
-  const auto index = index_mp4(source);
+  const Array whole = read_video(source);
+  const auto index = index_video(source);
   ASSERT_TRUE(index.has_value());
   ASSERT_EQ(index->frames(), 620);
   EXPECT_EQ(index->height, 16);
   EXPECT_GE(index->keys.size(), 3u);
   EXPECT_EQ(index->keys[0].first, 0);
-  const auto equals = [&](Mp4Frames& video, int64_t first, int64_t count) {
+  const auto equals = [&](VideoFrames& video, int64_t first, int64_t count) {
     const Array some = video.read(first, count);
     return some.shape() == std::vector<int64_t>{count, 16, 32, 3} &&
            std::ranges::equal(some.bytes(),
                               whole.bytes().subspan(static_cast<size_t>(first) * 1536, some.byte_count()));
   };
-  Mp4Frames kept(source, *index);  // goes on, back and far ahead
+  VideoFrames kept(source, *index);  // goes on, back and far ahead
   for (const auto& [first, count] : std::vector<std::pair<int64_t, int64_t>>{
            {0, 3}, {3, 20}, {40, 1}, {249, 3}, {10, 2}, {500, 30}, {530, 1}, {619, 1}, {0, 620}, {300, 31}}) {
-    Mp4Frames fresh(source, *index);
+    VideoFrames fresh(source, *index);
     EXPECT_TRUE(equals(fresh, first, count)) << first;
     EXPECT_TRUE(equals(kept, first, count)) << first;
   }
@@ -179,7 +180,7 @@ TEST(Mp4, CutFilesHaveNoIndex) {
   const std::string good = write_mp4(smooth_frames(40, 32, 32, 1), of_size(32, 32, 1));
   for (const size_t length : {good.size() / 4, good.size() / 2, good.size() * 3 / 4}) {
     const std::string bytes = good.substr(0, length);
-    EXPECT_THROW(index_mp4(memory_source("memory", as_bytes(bytes))), FormatError) << length;
+    EXPECT_THROW(index_video(memory_source("memory", as_bytes(bytes))), FormatError) << length;
   }
 }
 

@@ -89,6 +89,22 @@ TEST(Png, OtherKindsBecomeEightBitGreyOrRgb) {
   expect_equal(decode(png(ihdr(2, 1, 8, 0), "\0\5\6"s, chunk("gAMA", big(100000)))), {2, 1, 1, {5, 6}});
 }
 
+TEST(Png, SamplesKeepTheirBits) {
+  using namespace std::string_literals;
+  const auto samples = [](const std::string& bytes) {
+    return read_png_samples(memory_source("memory", as_bytes(bytes)));
+  };
+  const Array grey = samples(png(ihdr(2, 1, 16, 0), "\0\x12\x34\xff\xfe"s));
+  EXPECT_EQ(grey.shape(), (std::vector<int64_t>{1, 2, 1}));
+  EXPECT_TRUE(std::ranges::equal(grey.values<uint16_t>(), std::array<uint16_t, 2>{0x1234, 0xfffe}));
+  const Array colour = samples(png(ihdr(1, 1, 16, 6), "\0\0\1\0\2\0\3\0\4"s));  // with alpha
+  EXPECT_TRUE(std::ranges::equal(colour.values<uint16_t>(), std::array<uint16_t, 3>{1, 2, 3}));
+  EXPECT_EQ(samples(png(ihdr(1, 1, 8, 0), "\0\7"s)).values<uint8_t>()[0], 7);
+  EXPECT_EQ(samples(png(ihdr(2, 1, 4, 0), "\0\x1f"s)).values<uint8_t>()[0], 17);
+  expect_prefixes_refused(png(ihdr(2, 1, 16, 0), "\0\x12\x34\xff\xfe"s),
+                          [](const auto& source) { read_png_samples(source); });
+}
+
 TEST(Png, RefusesToWrite) {
   const ScratchFolder folder;
   for (const Image& image : {Image{0, 1, 1, {}}, Image{2, 2, 1, {1, 2, 3}}, Image{1, 1, 2, {1, 2}},

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "convssm/base/error.h"
-#include "convssm/io/mp4.h"
-#include "convssm/io/mp4_decode.h"
+#include "convssm/io/video_decode.h"
+#include "convssm/io/video_read.h"
 
 namespace convssm::io {
 namespace {
@@ -16,9 +16,14 @@ using namespace libav;
 constexpr int64_t max_frames = int64_t{1} << 32;
 
 struct Listed {
-  int64_t shown, decoded;
+  int64_t shown, sought;
   bool key;
 };
+
+// VP8 has frames that only others refer to, in packets of their own; a bit of the first byte tells.
+bool is_hidden(const Demuxer& file, const AVPacket& packet) {
+  return file.parameters().codec_id == AV_CODEC_ID_VP8 && (packet.data[0] & 0x10) == 0;
+}
 
 // The packets whose frames are shown; nothing if they do not say when, or two say the same.
 std::optional<std::vector<Listed>> list_packets(Demuxer& file) {
@@ -26,9 +31,10 @@ std::optional<std::vector<Listed>> list_packets(Demuxer& file) {
   const Packet packet(av_packet_alloc());
   require_memory(packet.get());
   while (file.next(packet.get())) {
-    if ((packet->flags & AV_PKT_FLAG_DISCARD) != 0) continue;
-    if (packet->pts == AV_NOPTS_VALUE || packet->dts == AV_NOPTS_VALUE) return std::nullopt;
-    all.push_back({packet->pts, packet->dts, (packet->flags & AV_PKT_FLAG_KEY) != 0});
+    if ((packet->flags & AV_PKT_FLAG_DISCARD) != 0 || is_hidden(file, *packet)) continue;
+    const int64_t sought = file.seek_time(*packet);
+    if (packet->pts == AV_NOPTS_VALUE || sought == AV_NOPTS_VALUE) return std::nullopt;
+    all.push_back({packet->pts, sought, (packet->flags & AV_PKT_FLAG_KEY) != 0});
     if (std::ssize(all) > max_frames) file.fail("a video of more than {} frames", max_frames);
   }
   std::ranges::sort(all, {}, &Listed::shown);
@@ -37,40 +43,45 @@ std::optional<std::vector<Listed>> list_packets(Demuxer& file) {
   return all;
 }
 
+[[noreturn]] void fail_times(const Source& source) {
+  source.fail(0, "its frames are not shown when its packets say; write it anew: ffmpeg -i in.mkv out.mp4");
+}
+
 int64_t time_of(const AVFrame& frame) { return frame.pts != AV_NOPTS_VALUE ? frame.pts : frame.best_effort_timestamp; }
 
 }  // namespace
 
-std::optional<Mp4Index> index_mp4(std::shared_ptr<const Source> source) {
-  Mp4Index index;
-  Mp4Decoder video(source);
+std::optional<VideoIndex> index_video(std::shared_ptr<const Source> source) {
+  VideoIndex index;
+  VideoDecoder video(source);
   const AVFrame* first = video.next();
-  if (first == nullptr) video.file().fail("an MP4 file without any frame");
-  index.height = first->height, index.width = first->width;
+  if (first == nullptr) video.file().fail("a video without any frame");
+  const FrameSize size = video.size(*first);
+  index.height = size.height, index.width = size.width, index.channels = size.channels;
   const int64_t begins = time_of(*first);
   Demuxer file(source);
   const auto packets = list_packets(file);
   if (!packets || (*packets)[0].shown != begins) return std::nullopt;
   for (const Listed& packet : *packets) {
-    if (packet.key) index.keys.emplace_back(index.frames(), packet.decoded);
+    if (packet.key) index.keys.emplace_back(index.frames(), packet.sought);
     index.shown.push_back(packet.shown);
   }
   return index;
 }
 
-struct Mp4Frames::Decoding {
+struct VideoFrames::Decoding {
   explicit Decoding(std::shared_ptr<const Source> source) : video(std::move(source)) {}
-  Mp4Decoder video;
+  VideoDecoder video;
   int64_t next = 0;        // the frame that comes after those that were read
   bool from_start = true;  // no frame was passed over
 };
 
-Mp4Frames::Mp4Frames(std::shared_ptr<const Source> source, Mp4Index index)
+VideoFrames::VideoFrames(std::shared_ptr<const Source> source, VideoIndex index)
     : source_(std::move(source)), index_(std::move(index)) {}
-Mp4Frames::~Mp4Frames() = default;
+VideoFrames::~VideoFrames() = default;
 
 // Ready to decode frame `first`, by going on if no key frame lies between.
-void Mp4Frames::restart(int64_t first) {
+void VideoFrames::restart(int64_t first) {
   const auto after = std::ranges::upper_bound(index_.keys, first, {}, [](const auto& key) { return key.first; });
   const auto key = std::prev(after);  // the first frame is one
   if (decoding_ && decoding_->next <= first && key->first <= decoding_->next) return;
@@ -81,39 +92,39 @@ void Mp4Frames::restart(int64_t first) {
 }
 
 // False if the frames that come out are not those that follow each other.
-bool Mp4Frames::fill(int64_t first, Array& out) {
+bool VideoFrames::fill(int64_t first, Array& out) {
   const int64_t count = out.shape()[0];
-  const auto bytes = static_cast<size_t>(index_.height * index_.width * 3);
+  const FrameSize size{index_.height, index_.width, index_.channels};
   decoding_->next = std::numeric_limits<int64_t>::max();  // until all of them are there
   for (int64_t k = 0; k < count;) {
     const AVFrame* frame = decoding_->video.next();
-    if (frame == nullptr || frame->height != index_.height || frame->width != index_.width) return false;
+    if (frame == nullptr || decoding_->video.size(*frame) != size) return false;
     const int64_t shown = time_of(*frame), wanted = index_.shown[static_cast<size_t>(first + k)];
     if (shown > wanted) return false;
     if (shown < wanted) continue;
-    decoding_->video.convert(*frame, out.values<uint8_t>().data() + static_cast<size_t>(k++) * bytes);
+    decoding_->video.convert(*frame, out.values<uint8_t>().data() + static_cast<size_t>(k++) * size.bytes());
   }
   decoding_->next = first + count;
   return true;
 }
 
-Array Mp4Frames::read(int64_t first, int64_t count) {
+Array VideoFrames::read(int64_t first, int64_t count) {
   if (first < 0 || count < 1 || count > index_.frames() - first) {
-    fail(ErrorKind::usage, "[Mp4Frames] '{}' has {} frames, asked for {} from {} on", source_->name(), index_.frames(),
-         count, first);
+    fail(ErrorKind::usage, "[VideoFrames] '{}' has {} frames, asked for {} from {} on", source_->name(),
+         index_.frames(), count, first);
   }
-  Array out = array_of_file(source_->name(), DType::u8, {count, index_.height, index_.width, 3});
+  Array out = array_of_file(source_->name(), DType::u8, {count, index_.height, index_.width, index_.channels});
   try {
     restart(first);
     if (fill(first, out)) return out;
-    if (decoding_->from_start) source_->fail(0, "its frames are not shown when its packets say");
+    if (decoding_->from_start) fail_times(*source_);
   } catch (const Error&) {
     const bool from_start = !decoding_ || decoding_->from_start;
     decoding_.reset();
     if (from_start) throw;
   }
   decoding_ = std::make_unique<Decoding>(source_);
-  if (!fill(first, out)) source_->fail(0, "its frames are not shown when its packets say");
+  if (!fill(first, out)) fail_times(*source_);
   return out;
 }
 

@@ -1,13 +1,25 @@
 // libav reads through our Source, so a file that is cut short gives our errors with a byte offset. It gets no file name
 // and one demuxer only: a hostile file cannot make it open others.
-#include "convssm/io/mp4_demux.h"
+#include "convssm/io/video_demux.h"
 
 #include <algorithm>
 
 namespace convssm::io::libav {
 
+namespace {
+
+int refuse_to_open(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
+
+bool is_video(const AVStream& stream) {
+  constexpr int pictures = AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS | AV_DISPOSITION_STILL_IMAGE;
+  return stream.codecpar->codec_type == AVMEDIA_TYPE_VIDEO && (stream.disposition & pictures) == 0;
+}
+
+}  // namespace
+
 Demuxer::Demuxer(std::shared_ptr<const Source> source)
     : source_(std::move(source)),
+      container_(container_of(*source_)),
       stream_(
           false, [this](uint8_t* bytes, int size) { return read(bytes, size); },
           [this](int64_t offset, int whence) { return seek_bytes(offset, whence); }) {
@@ -15,17 +27,40 @@ Demuxer::Demuxer(std::shared_ptr<const Source> source)
   require_memory(format_);
   format_->pb = stream_.context();
   format_->flags |= AVFMT_FLAG_CUSTOM_IO;
+  format_->io_open = refuse_to_open;
   // Only this format, and no other files: libav would follow play lists to wherever they point.
-  const int code = avformat_open_input(&format_, "", av_find_input_format("mp4"), nullptr);
+  const int code = avformat_open_input(&format_, "", av_find_input_format(container_.demuxer), nullptr);
   check(code);  // on failure format_ is gone already
   try {
     check(avformat_find_stream_info(format_, nullptr));
-    track_ = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
-    if (track_ < 0) fail("an MP4 file without a video");
+    choose_track();
   } catch (...) {
     avformat_close_input(&format_);
     throw;
   }
+}
+
+// Packets of the others are passed over without being read.
+void Demuxer::choose_track() {
+  const std::span streams(format_->streams, format_->nb_streams);
+  for (const AVStream* stream : streams) {
+    if (!is_video(*stream)) continue;
+    const bool preferred = (stream->disposition & AV_DISPOSITION_DEFAULT) != 0;
+    if (track_ < 0 ||
+        (preferred && (streams[static_cast<size_t>(track_)]->disposition & AV_DISPOSITION_DEFAULT) == 0)) {
+      track_ = stream->index;
+    }
+  }
+  if (track_ < 0) fail("{} file without a video", container_.name);
+  for (AVStream* stream : streams) {
+    if (stream->index != track_) stream->discard = AVDISCARD_ALL;
+  }
+}
+
+const int32_t* Demuxer::display_matrix() const {
+  size_t size = 0;
+  const uint8_t* data = av_stream_get_side_data(format_->streams[track_], AV_PKT_DATA_DISPLAYMATRIX, &size);
+  return size < 9 * sizeof(int32_t) ? nullptr : reinterpret_cast<const int32_t*>(data);
 }
 
 bool Demuxer::next(AVPacket* packet) {
@@ -42,7 +77,7 @@ bool Demuxer::next(AVPacket* packet) {
     if (packet->stream_index != track_) continue;
     if ((packet->flags & AV_PKT_FLAG_CORRUPT) != 0) fail("a part of the video is damaged");
     ++packets_;
-    return true;
+    if (packet->size > 0) return true;  // in AVI files an empty one stands for a frame that is not there
   }
 }
 

@@ -1,0 +1,26 @@
+// Feeds arbitrary bytes to the reader of PGM and PPM pictures. Nothing but an Error may come of damaged bytes: anything else stops the
+// fuzzer.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "convssm/base/error.h"
+#include "convssm/io/pnm.h"
+
+namespace {
+
+void read_everything(std::shared_ptr<const convssm::io::Source> source) {
+  using namespace convssm::io;
+  read_pnm(std::move(source));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    read_everything(convssm::io::memory_source("fuzz", std::as_bytes(std::span(data, size))));
+  } catch (const convssm::Error&) {
+  }
+  return 0;
+}
