@@ -189,10 +189,9 @@ void FieldFile::add_layer(const Layer& layer, const std::string& name) {
   channels_.push_back({name, attribute_text(variable.attributes, "units")});
 }
 
-bool FieldFile::may_miss() const {
+bool FieldFile::declares_missing() const {
   return std::ranges::any_of(layers_, [](const Layer& layer) {
-    return !layer.missing.empty() || io::is_float(layer.variable->dtype) || std::isfinite(layer.low) ||
-           std::isfinite(layer.high);
+    return !layer.missing.empty() || std::isfinite(layer.low) || std::isfinite(layer.high);
   });
 }
 

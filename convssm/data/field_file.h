@@ -31,7 +31,7 @@ class FieldFile {
   int64_t width() const { return static_cast<int64_t>(axes_.columns.values.size()); }
   const Axes& axes() const { return axes_; }                         // without a step
   const std::optional<FieldTimes>& times() const { return times_; }  // of the frames, ascending or not
-  bool may_miss() const;  // whether pixels may be missing, by what the file says
+  bool declares_missing() const;  // whether the file says which values are no measurements
 
   // Frames first .. first+count-1, f32 [count,C,H,W].
   io::Array read(int64_t first, int64_t count) const;

@@ -278,8 +278,10 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
   info.shape = {info.all_frames(), info.channels, info.height, info.width};
   info.axes = first.axes();
   info.may_miss =
-      o.missing == Missing::mask || (o.missing == Missing::found && first.may_miss() && some_missing(first));
-  if (info.may_miss) info.notes.push_back("pixels that were not measured are left out of the loss and of scores");
+      o.missing == Missing::mask || (o.missing == Missing::found && (first.declares_missing() || some_missing(first)));
+  if (info.may_miss)
+    info.notes.push_back(
+        "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");
   if (series.heads.size() > 1) {
     info.notes.push_back(
         fmt::format("{} files {}", series.heads.size(),

@@ -35,7 +35,7 @@ enum class Content {
 
 // Whether NaN is a pixel that was not measured, or a mistake.
 enum class Missing {
-  found,  // not measured if a grid file has some in its first, middle or last frame; a mistake in other files
+  found,  // not measured if a grid file says which values are none, or has NaN in its first, middle or last frame; else a mistake
   mask,   // not measured
   refuse  // a mistake
 };
