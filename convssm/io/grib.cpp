@@ -224,13 +224,14 @@ class GribFile : public GridFile {
     for (size_t axis = 0; axis < grib_axes; ++axis) {
       point[axis] = of.values[axis].size() > 1 ? of.values[axis][static_cast<size_t>(at[next++])] : of.values[axis][0];
     }
-    const auto found = std::ranges::equal_range(of.fields, point, {}, &std::pair<GribPoint, size_t>::first);
-    if (found.size() == 1) return found.front().second;
-    const std::string place = grib_point_text(of, point), where = place.empty() ? "" : " for " + place;
-    if (found.empty()) fail(ErrorKind::data, "{}: it has no field of '{}'{}", path(), of.name, where);
+    constexpr auto place_of = &std::pair<GribPoint, size_t>::first;
+    const auto found = std::ranges::lower_bound(of.fields, point, {}, place_of);
+    const auto count = std::ranges::upper_bound(of.fields, point, {}, place_of) - found;
+    if (count == 1) return found->second;
+    const std::string text = grib_point_text(of, point), where = text.empty() ? "" : " for " + text;
+    if (count == 0) fail(ErrorKind::data, "{}: it has no field of '{}'{}", path(), of.name, where);
     fail(ErrorKind::data, "{}: it has {} fields of '{}'{}, the first two at bytes {} and {}; keep one: grib_copy -w",
-         path(), found.size(), of.name, where, index_.fields[found[0].second].offset,
-         index_.fields[found[1].second].offset);
+         path(), count, of.name, where, index_.fields[found->second].offset, index_.fields[found[1].second].offset);
   }
 
   std::shared_ptr<const Source> source_;

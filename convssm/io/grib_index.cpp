@@ -78,7 +78,7 @@ class GribIndexer {
   }
 
   static void finish(GribVariable& variable) {
-    std::ranges::stable_sort(variable.fields);
+    std::ranges::sort(variable.fields);
     for (size_t axis = 0; axis < grib_axes; ++axis) {
       std::set<double> values;
       for (const auto& [point, number] : variable.fields) values.insert(point[axis]);

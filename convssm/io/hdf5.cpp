@@ -23,6 +23,7 @@ namespace convssm::io {
 std::recursive_mutex& hdf5_lock() {
   static std::recursive_mutex mutex;
   static const bool once = [] {
+    H5dont_atexit();                              // it would crash there over a file that the disk had no room for
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print
     H5PLset_loading_state(0);
     return true;

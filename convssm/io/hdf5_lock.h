@@ -5,7 +5,7 @@
 
 namespace convssm::io {
 
-// The first call also makes libhdf5 silent, and keeps it from loading filters from the disk.
+// The first call also makes libhdf5 silent, keeps it from loading filters from the disk, and from cleaning up when the program ends.
 std::recursive_mutex& hdf5_lock();
 
 }  // namespace convssm::io

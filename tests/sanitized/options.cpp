@@ -5,5 +5,8 @@ extern "C" const char* __asan_default_options() { return "redzone=256:detect_sta
 
 extern "C" const char* __tsan_default_options() { return "halt_on_error=1"; }
 
-// Leaks of others: libhdf5 does not free all that it has read of a damaged file, fontconfig (below librsvg) keeps what it found.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5_serial.so\nleak:libfontconfig\n"; }
+// Leaks of others: libhdf5 and eccodes do not free all that they have read of a damaged file, fontconfig (below librsvg) keeps what it
+// found.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libhdf5_serial.so\nleak:libeccodes.so\nleak:libfontconfig\n";
+}
