@@ -16,6 +16,7 @@
 #include "convssm/io/png.h"
 #include "convssm/io/yaml.h"
 #include "convssm/run/first_config.h"
+#include "convssm/run/memory_outlook.h"
 
 namespace convssm::cli {
 namespace {
@@ -62,6 +63,10 @@ void run(const InspectOptions& o) {
     replace_file(o.json, json.dump(2) + "\n");
   }
   if (!found.problem.empty()) fail(ErrorKind::data, "{}", found.problem);
+  if (!codes) {
+    const std::string outlook = run::memory_outlook(config);
+    if (!outlook.empty()) fmt::print("{:<10} {}\n", "memory", outlook);
+  }
   if (!o.config.empty()) {
     write_config(o.config, config);
   } else {
@@ -79,10 +84,10 @@ void add_data_inspect(CLI::App& data) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* command =
       data.add_subcommand("inspect", "What a file or folder holds, how it is read, and a config to train on it");
-  command->add_option(
-      "path", o->path,
-      "A file of arrays (.npy, .npz, .h5), a video (.mp4, .avi, .mkv, .gif, ...), a picture (.png, .jpg, .tif, "
-      ".ppm, ...) or an IDX file, or a folder");
+  command->add_option("path", o->path,
+                      "A file of arrays (.npy, .npz, .h5), fields (.nc, .zarr, .grib), a video (.mp4, .avi, .mkv, "
+                      ".gif, ...), a picture (.png, .jpg, .tif, "
+                      ".ppm, ...) or an IDX file, or a folder");
   command->add_option("settings", o->settings,
                       "Options of the dataset `folder`, as stride=2 size=64 on_error=skip, or of a world and its seed");
   command->add_option("--key", o->key, "The array of .npz files that holds the clips; by default it is looked for");

@@ -62,7 +62,8 @@ TEST_F(Conversions, FieldsKeepNumbersNamesPlacesAndTimes) {
 TEST_F(Conversions, PicturesKeepTheirBytesAndArraysTheirTypes) {
   const at::Tensor video = (at::arange(5 * 8 * 6 * 3, at::kLong) % 251).view({5, 8, 6, 3}).to(at::kByte);
   const at::Tensor actions = at::arange(5, at::kLong);
-  io::write_npz(folder_.path("a.npz"), {{"video", io::to_array(video)}, {"actions", io::to_array(actions)}}, false);
+  const std::vector<io::NamedArray> arrays{{"video", io::to_array(video)}, {"actions", io::to_array(actions)}};
+  io::write_npz(folder_.path("a.npz"), arrays, false);
   const auto again = convert("a.npz", "b.npz");
   EXPECT_TRUE(frames(*again).equal(video.permute({0, 3, 1, 2}).to(at::kDouble)));
   EXPECT_TRUE(again->read_actions(0, 0, 5).equal(actions));

@@ -231,7 +231,8 @@ TEST_F(FieldRecordings, UnevenTimesAreIntervalsWhereTheyAreWanted) {
       {"variables", {"t2m"}}, {"low", 200}, {"high", 400}, {"test_fraction", 0}, {"valid_fraction", 0}};
   EXPECT_FALSE(dataset(options)->part(Split::train, 0, 2, 3).timing.dt.defined());
   options["dt"] = "use";
-  EXPECT_TRUE(dataset(options)->part(Split::train, 0, 2, 3).timing.dt.allclose(at::tensor({{1.0f, 1.25f, 0.75f}})));
+  EXPECT_TRUE(
+      dataset(options)->part(Split::train, 0, 2, 3).timing.dt.allclose(at::tensor({1.0f, 1.25f, 0.75f}).unsqueeze(0)));
 }
 
 }  // namespace
