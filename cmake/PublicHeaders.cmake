@@ -36,7 +36,7 @@ set(convssm_headers
     models/latent_fdm/denoiser.h models/latent_fdm/diffusion.h models/latent_fdm/frame_attention.h models/latent_fdm/latent_fdm.h
     models/latent_fdm/layers.h models/latent_fdm/schemes.h models/model.h
     models/perceiver_ar/network.h models/perceiver_ar/past.h models/perceiver_ar/perceiver_ar.h
-    models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
+    models/pixel/encoder_input.h models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h

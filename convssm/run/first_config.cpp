@@ -39,7 +39,10 @@ std::string model_yaml(const data::Dataset& dataset) {
   std::string yaml = fmt::format("model:\n  encoder: {0}\n  decoder: {0}\n", coder);
   yaml += "  core: {name: convs5, features: 32, state_size: 32, layers: 2, dt_min: 0.02, dt_max: 1.0}\n";
   yaml += "  loss_weight: 1.0      # squared error alone, which a short training does better with\n";
-  if (actions.values > 0) {
+  if (actions.maps > 0) {
+    yaml +=
+        fmt::format("  actions: 0\n  action_maps: {}        # what is known in advance of each pixel\n", actions.maps);
+  } else if (actions.values > 0) {
     yaml += fmt::format("  actions: 0\n  action_values: {}      # numbers of an action\n  action_features: 8\n",
                         actions.values);
   } else if (actions.count > 0) {

@@ -158,7 +158,7 @@ void Trainer::tell_failure(const std::string& what) {
 LossValues Trainer::batch_gradients(const data::Clips& clips, const models::LossContext& context) {
   const TrainOptions& o = options_;
   const int64_t rows = o.batch / o.accumulate;
-  const double share = 1.0 / static_cast<double>(o.accumulate), own = self_feed_at(o.self_feed, step_, o.steps);
+  const double own = self_feed_at(o.self_feed, step_, o.steps);
   const Stream stream(seed_, "self-feed", static_cast<uint64_t>(step_));
   LossValues sum;
   for (int64_t i = 0; i < o.accumulate; ++i) {
@@ -166,9 +166,10 @@ LossValues Trainer::batch_gradients(const data::Clips& clips, const models::Loss
     models::LossContext here = context;
     here.random = context.random.split("micro-batch", static_cast<uint64_t>(i));
     if (own > 0) {
-      some.inputs = self_fed_inputs(*model_.as_forecaster(), some, own, o.self_feed_passes,
-                                    stream.split("part", static_cast<uint64_t>(i)));
+      some = self_fed(*model_.as_forecaster(), some, own, o.self_feed_passes,
+                      stream.split("part", static_cast<uint64_t>(i)));
     }
+    const double share = share_of(model_, some, clips);
     const LossValues values = add_gradients(model_, some, here, chunk_frames_, share, o.recompute);
     sum.loss += share * values.loss;
     add_values(sum.parts, values.parts, share);
