@@ -22,7 +22,7 @@ set(convssm_headers
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/torch_file.h io/video_format.h
     io/video_writer.h io/yaml.h io/zarr.h io/zip.h
     data/actions.h data/array_cache.h data/axes.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
-    data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
+    data/dataset.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h data/walk.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
@@ -40,7 +40,7 @@ set(convssm_headers
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h
-    train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
+    train/carried_states.h train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h
     evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/setting.h
     evaluate/timing_study.h evaluate/truth.h
