@@ -22,7 +22,7 @@ set(convssm_headers
     io/safetensors.h io/source.h io/tensor.h io/tensorboard.h io/tiff.h io/torch_file.h io/video_format.h
     io/video_read.h io/video_writer.h io/yaml.h io/zarr.h io/zip.h
     data/actions.h data/array_cache.h data/axes.h data/clip_counts.h data/clip_layout.h data/clip_reader.h data/clips.h data/comparison.h
-    data/convert.h data/dataset.h data/field_choice.h data/field_writer.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h
+    data/convert.h data/dataset.h data/field_choice.h data/field_writer.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h data/walk.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
@@ -36,11 +36,11 @@ set(convssm_headers
     models/latent_fdm/denoiser.h models/latent_fdm/diffusion.h models/latent_fdm/frame_attention.h models/latent_fdm/latent_fdm.h
     models/latent_fdm/layers.h models/latent_fdm/schemes.h models/model.h
     models/perceiver_ar/network.h models/perceiver_ar/past.h models/perceiver_ar/perceiver_ar.h
-    models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
+    models/pixel/encoder_input.h models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
     generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
     generate/state_file.h
-    train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
+    train/carried_states.h train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h
     evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/setting.h
     evaluate/timing_study.h evaluate/truth.h

@@ -101,7 +101,7 @@ class Group {
                                const std::function<bool(int64_t)>& progress) const {
     const GenerateCommand& c = command_;
     generate::Predictor predictor(model, {end_ - begin_, generate::parse_precision(c.precision), c.engine != "eager"});
-    take_in(predictor);
+    take_in(model, predictor);
     if (start_.frames == 0) return {predictor.state()};
     const Sinks sinks = c.out.empty() ? Sinks() : open_sinks(format);
     auto result = generate::generate(predictor, rows_of(start_.actions, begin_, end_), start_.frames, sinks, progress);
@@ -112,15 +112,16 @@ class Group {
   }
 
  private:
-  void take_in(generate::Predictor& predictor) const {
+  void take_in(models::Model& model, generate::Predictor& predictor) const {
     if (command_.state.empty()) {
       return predictor.start(data::rows_of(start_.context, begin_, end_),
                              models::Seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_));
     }
     predictor.start(start_.state);
     const data::Clips& seen = start_.observed;
+    const at::Tensor video = models::forecaster_of(model).knows_missing() ? data::with_missing(seen) : seen.video;
     for (int64_t k = 0; k < seen.frames(); ++k) {
-      predictor.observe(seen.video.select(1, k), seen.actions.defined() ? seen.actions.select(1, k) : seen.actions);
+      predictor.observe(video.select(1, k), seen.actions.defined() ? seen.actions.select(1, k) : seen.actions);
     }
   }
 

@@ -123,7 +123,7 @@ class StartReader {
   models::Forecaster& forecaster_;
   generate::ContextOptions reading_;
   generate::ActionRules rules_;
-  at::Tensor coming_;  // [clips,T] or [clips,T,A] of frames to generate, as far as they are known
+  at::Tensor coming_;  // [clips,T], [clips,T,A] or [clips,T,M,H,W] of frames to generate, as far as they are known
   ForecastStart start_;
 };
 

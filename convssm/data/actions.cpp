@@ -14,6 +14,7 @@
 #include "convssm/data/numbers.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/csv.h"
+#include "convssm/io/tensor.h"
 #include "convssm/io/text.h"
 
 namespace convssm::data {
@@ -224,11 +225,29 @@ io::Array read_action_table(const std::string& path, const std::string& key) {
   return array;
 }
 
+namespace {
+
+// Of floats [T,M,H,W] or [N,T,M,H,W]; else undefined. Error(data) unless they are in [-1,1] or masked.
+at::Tensor map_tensor(const io::Array& stored, const std::string& path) {
+  const size_t dims = stored.shape().size();
+  const bool floats = stored.dtype() == io::DType::f32 || stored.dtype() == io::DType::f64;
+  if (!floats || dims < 4 || dims > 5) return {};
+  const at::Tensor maps = io::to_tensor(stored).to(at::kFloat);
+  if (maps.gt(1).logical_or(maps.lt(-1)).any().item<bool>()) {
+    fail(ErrorKind::data, "[actions] '{}': maps must be in [-1,1], or NaN where they are masked", path);
+  }
+  return dims == 4 ? maps.unsqueeze(0) : maps;
+}
+
+}  // namespace
+
 at::Tensor read_action_file(const std::string& path, const std::string& key) {
   const bool table = file_ending(path) == ".csv";
   const io::Array stored = table ? read_action_table(path, key) : io::ArrayFile(path, key_of_actions(path, key)).read();
   const std::vector<int64_t>& shape = stored.shape();
   const ActionReading reading{.align = ActionsAlign::leads_to};
+  const at::Tensor maps = map_tensor(stored, path);
+  if (maps.defined()) return maps;
   for (size_t dims = std::min<size_t>(shape.size(), 2); dims > 0; --dims) {
     const std::vector<int64_t> frames(shape.begin(), shape.begin() + static_cast<int64_t>(dims));
     const auto found = recognize_actions({stored.dtype(), shape}, frames, reading);
@@ -239,8 +258,8 @@ at::Tensor read_action_file(const std::string& path, const std::string& key) {
                              : actions.view({clips, frames.back()});
   }
   fail(ErrorKind::data,
-       "[actions] '{}': expected whole numbers of shape [T] or [N, T], one per frame, or floats of shape [T, A] or "
-       "[N, T, A], found {} {}",
+       "[actions] '{}': expected whole numbers of shape [T] or [N, T], one per frame, or floats of shape [T, A], "
+       "[N, T, A], [T, M, H, W] or [N, T, M, H, W], found {} {}",
        path, io::dtype_name(stored.dtype()), io::shape_text(shape));
 }
 

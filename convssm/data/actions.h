@@ -76,8 +76,8 @@ at::Tensor aligned_actions(ArrayCache& cache, const ActionPlace& place, const St
 // with `action`, or with `key`, are taken. FormatError or Error(data) that names the file.
 io::Array read_action_table(const std::string& path, const std::string& key);
 
-// A file of actions, of one clip or several, [N,T] or [N,T,A]: .npy, .csv, or .npz with `key` (empty: `actions` or the only
-// array). Error(data) that names the file if these are not actions.
+// A file of actions, of one clip or several, [N,T], [N,T,A] or maps [N,T,M,H,W]: .npy, .csv, or .npz with `key` (empty:
+// `actions` or the only array). Error(data) that names the file if these are not actions.
 at::Tensor read_action_file(const std::string& path, const std::string& key);
 
 }  // namespace convssm::data

@@ -14,9 +14,13 @@
 namespace convssm::data {
 namespace {
 
-constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {
-    {"video", &Clips::video}, {"actions", &Clips::actions}, {"inputs", &Clips::inputs},
-    {"codes", &Clips::codes}, {"valid", &Clips::valid},     {"revisit", &Clips::revisit}};
+constexpr std::pair<const char*, at::Tensor Clips::*> kMembers[] = {{"video", &Clips::video},
+                                                                    {"actions", &Clips::actions},
+                                                                    {"inputs", &Clips::inputs},
+                                                                    {"codes", &Clips::codes},
+                                                                    {"valid", &Clips::valid},
+                                                                    {"revisit", &Clips::revisit},
+                                                                    {"inputs_valid", &Clips::inputs_valid}};
 constexpr std::pair<const char*, at::Tensor ClipTiming::*> kTimes[] = {
     {"dt", &ClipTiming::dt}, {"resets", &ClipTiming::resets}, {"times", &ClipTiming::times}};
 
@@ -101,6 +105,10 @@ Clips rows_of(const Clips& clips, int64_t begin, int64_t end) {
   return changed(clips, [&](const at::Tensor& x) { return x.slice(0, begin, end); });
 }
 
+Clips rows_at(const Clips& clips, const std::vector<int64_t>& rows) {
+  return changed(clips, [&](const at::Tensor& x) { return x.index_select(0, at::tensor(rows).to(x.device())); });
+}
+
 Clips to_device(const Clips& clips, at::Device device) {
   return changed(clips, [&](const at::Tensor& x) { return x.to(device); });
 }
@@ -159,6 +167,12 @@ at::Tensor masked_like(const at::Tensor& actions) {
                                      : at::full_like(actions, -1);
 }
 
+at::Tensor with_missing(const Clips& clips) {
+  if (!clips.valid.defined()) return clips.video;
+  return at::where(clips.valid, clips.video,
+                   at::full({}, std::numeric_limits<double>::quiet_NaN(), clips.video.options()));
+}
+
 void check_clips(const char* operation, const Clips& clips) {
   if (clips.video.defined()) ops::require_dims(operation, "video", clips.video, 5, "[B,T,C,H,W]");
   if (clips.codes.defined()) ops::require_dims(operation, "codes", clips.codes, 4, "[B,T,h,w]");
@@ -169,6 +183,7 @@ void check_clips(const char* operation, const Clips& clips) {
   }
   check_like(operation, "inputs", clips.inputs, clips.video.defined() ? clips.video : clips.codes);
   check_like(operation, "valid", clips.valid, clips.video);
+  check_like(operation, "inputs_valid", clips.inputs_valid, clips.video);
   check_revisit(operation, clips.revisit, B, T);
   check_member(operation, "dt", clips.timing.dt, {B, T});
   check_member(operation, "resets", clips.timing.resets, {B, T});

@@ -27,6 +27,7 @@ struct Clips {
   at::Tensor valid = {};    // [B,T,C,H,W] bool: pixels that were measured; the others hold a filler
   at::Tensor revisit = {};  // [B,T] int64: the last earlier frame of the clip that showed the same place; -1: none did
   ClipTiming timing = {};
+  at::Tensor inputs_valid = {};  // like `valid`, of the inputs; undefined: as the video
 
   int64_t batch() const;   // B, of the video or the codes; 0 if there is neither
   int64_t frames() const;  // T
@@ -35,6 +36,8 @@ struct Clips {
 // [begin,end) in time, views; but `revisit` counts from the first frame of the piece, and what was before it is -1.
 Clips frames_of(const Clips& clips, int64_t begin, int64_t end);
 Clips rows_of(const Clips& clips, int64_t begin, int64_t end);  // [begin,end) of the batch, views
+
+Clips rows_at(const Clips& clips, const std::vector<int64_t>& rows);  // copies
 
 // One batch of several, all with the same members and step_rescale.
 Clips stack_rows(const std::vector<Clips>& batches);
@@ -53,8 +56,11 @@ Clips repeat_rows(const Clips& clips, int64_t times);
 // Actions of the same kind and shape, all masked.
 at::Tensor masked_like(const at::Tensor& actions);
 
+// The video, NaN where it was not measured: as Forecaster::observe takes it.
+at::Tensor with_missing(const Clips& clips);
+
 // Throws unless dt, resets and revisit are [B,T], intervals positive, revisits of earlier frames, valid like the video,
-// actions [B,T] int64 or [B,T,A] float.
+// actions [B,T] int64, or [B,T,A] or [B,T,M,H,W] floats.
 void check_clips(const char* operation, const Clips& clips);
 
 }  // namespace convssm::data

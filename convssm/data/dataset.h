@@ -30,6 +30,7 @@ Split parse_split(const std::string& text);
 // pixels (hour of day, height of the sun, orography: what is known in advance), or none.
 struct ActionFormat {
   int64_t count = 0, values = 0, maps = 0;
+  int64_t height = 0, width = 0;  // of maps that a model takes; those of a dataset are as large as its frames
   bool none() const { return count == 0 && values == 0 && maps == 0; }
   bool matter() const {
     return count > 1 || values > 0 || maps > 0;

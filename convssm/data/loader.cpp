@@ -29,6 +29,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& opti
       next_made_(options.first_batch),
       next_given_(options.first_batch) {
   check(*dataset_, options_);
+  if (options_.walks) {
+    walk_ = std::make_unique<Walk>(*dataset_, options_.split, options_.seed, options_.batch, options_.frames);
+  }
   for (int i = 0; i < options_.workers; ++i) workers_.emplace_back([this] { work(); });
 }
 
@@ -41,6 +44,16 @@ Loader::~Loader() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+// And which clip it is of.
+Clips Loader::row_of(Batch& batch, int64_t row) const {
+  uint64_t& index = batch.indices[static_cast<size_t>(row)];
+  if (!walk_) return dataset_->clip(options_.split, index, options_.frames);
+  const Walk::Place at = walk_->place(batch.number, row);
+  index = at.clip;
+  batch.begins.push_back(at.begins);
+  return dataset_->part(options_.split, at.clip, at.first, options_.frames);
+}
+
 Loader::Result Loader::make(uint64_t number) const {
   Result result;
   try {
@@ -49,8 +62,7 @@ Loader::Result Loader::make(uint64_t number) const {
     batch.indices =
         batch_indices(options_.split, options_.seed, number, options_.batch, dataset_->size(options_.split));
     for (int64_t row = 0; row < options_.batch && !stop_; ++row) {
-      const Clips clip = dataset_->clip(options_.split, batch.indices[static_cast<size_t>(row)], options_.frames);
-      put_row(clip, row, options_.batch, batch.clips);
+      put_row(row_of(batch, row), row, options_.batch, batch.clips);
     }
   } catch (...) {
     result.error = std::current_exception();

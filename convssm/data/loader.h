@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "convssm/data/dataset.h"
+#include "convssm/data/walk.h"
 
 namespace convssm::data {
 
@@ -24,12 +25,14 @@ struct LoaderOptions {
   uint64_t seed = 0;         // of the order
   int workers = 2;           // threads; 0: batches are made when they are asked for
   uint64_t first_batch = 0;  // where to go on: the number of batches already used
+  bool walks = false;        // each row goes on where it was in the batch before (data/walk.h)
 };
 
 struct Batch {
   Clips clips;
   std::vector<uint64_t> indices;  // as Dataset::clip takes them; modulo the size: which clips
   uint64_t number = 0;
+  std::vector<bool> begins = {};  // of a walk: rows that have nothing before them
 };
 
 class Loader {
@@ -50,10 +53,12 @@ class Loader {
   };
 
   Result make(uint64_t number) const;
+  Clips row_of(Batch& batch, int64_t row) const;
   void work();
 
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
+  std::unique_ptr<const Walk> walk_;
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::condition_variable room_, ready_;

@@ -13,20 +13,25 @@ namespace convssm::generate {
 namespace {
 
 std::string kind_text(const data::ActionFormat& format) {
+  if (format.maps > 0) return fmt::format("{} maps for each frame", format.maps);
   if (format.values > 0) return fmt::format("{} numbers for each frame", format.values);
   return fmt::format("whole numbers 0 to {}", format.count - 1);
 }
 
 void check_kind(const at::Tensor& known, const data::ActionFormat& format, const std::string& whose) {
-  const int64_t values = known.dim() == 3 ? known.size(2) : 0;
-  if (values == format.values) return;
+  const int64_t values = known.dim() == 3 ? known.size(2) : 0, maps = known.dim() == 5 ? known.size(2) : 0;
+  if (values == format.values && maps == format.maps) return;
   fail(ErrorKind::data, "{} has actions of {}, this model takes {}", whose,
-       values > 0 ? fmt::format("{} numbers", values) : std::string("one whole number"), kind_text(format));
+       maps > 0     ? fmt::format("{} maps", maps)
+       : values > 0 ? fmt::format("{} numbers", values)
+                    : std::string("one whole number"),
+       kind_text(format));
 }
 
 void check_masks(const at::Tensor& known, const ActionRules& rules, const std::string& whose) {
   if (rules.mask_learned || !rules.format.matter()) return;
-  const int64_t masked = (known.dim() == 3 ? known.isnan().any(2) : known < 0).sum().item<int64_t>();
+  const at::Tensor gone = known.is_floating_point() ? known.isnan().flatten(2).any(2) : known < 0;  // [N,T]
+  const int64_t masked = gone.sum().item<int64_t>();
   if (masked == 0) return;
   log_warning("{} has {} masked action{}, and this model never learned without (train.action_dropout is 0)", whose,
               masked, masked == 1 ? "" : "s");
@@ -55,6 +60,9 @@ at::Tensor complete_actions(const at::Tensor& known, int64_t rows, int64_t frame
 }
 
 at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format) {
+  if (format.maps > 0) {
+    return data::masked_like(at::empty({rows, frames, format.maps, format.height, format.width}, at::kFloat));
+  }
   return data::masked_like(format.values > 0 ? at::empty({rows, frames, format.values}, at::kFloat)
                                              : at::empty({rows, frames}, at::kLong));
 }

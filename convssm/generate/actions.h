@@ -15,13 +15,13 @@ struct ActionRules {
   bool mask_learned = false;
 };
 
-// The actions of `frames` frames: the first ones of `known`, [N,T] or [N,T,A] (undefined: none are known), masked ones
-// after them where the model learned those, which is said. Error(data) if they are of another kind, or if the model needs
-// more; `whose` and `hint` are for the text. Undefined if none are known and the model needs none.
+// The actions of `frames` frames: the first ones of `known`, [N,T], [N,T,A] or [N,T,M,H,W] (undefined: none are known),
+// masked ones after them where the model learned those, which is said. Error(data) if they are of another kind, or if the
+// model needs more; `whose` and `hint` are for the text. Undefined if none are known and the model needs none.
 at::Tensor complete_actions(const at::Tensor& known, int64_t rows, int64_t frames, const ActionRules& rules,
                             const std::string& whose, const std::string& hint);
 
-// Actions [rows,frames] or [rows,frames,A], all of them masked.
+// Actions [rows,frames], [rows,frames,A] or maps [rows,frames,M,H,W], all of them masked.
 at::Tensor masked_actions(int64_t rows, int64_t frames, const data::ActionFormat& format);
 
 // Actions of one clip for each of `clips`, or those of as many clips as they are. Error(data) otherwise.

@@ -48,13 +48,14 @@ class Predictor {
   // Goes on from a state of the model or of another predictor.
   void start(const models::State& state);
 
-  // The next frame [B,C,H,W] in [-1,1], in memory of its own; `action` [B] or [B,A] leads to it.
+  // The next frame [B,C,H,W] in [-1,1], in memory of its own; `action` [B], [B,A] or [B,M,H,W] leads to it.
   at::Tensor next(const at::Tensor& frame, const at::Tensor& action = {});  // after this true one
   at::Tensor next();                                                        // after its own last one
   at::Tensor next_after(const at::Tensor& action);                          // the same, with an action
 
-  // Several frames, [B,frames,C,H,W]; actions [B,frames] or [B,frames,A], or more that are known to come. frames_at_once() says
-  // how many are best made together with such actions: 1 unless the model makes them in one pass.
+  // Several frames, [B,frames,C,H,W]; actions [B,frames], [B,frames,A] or [B,frames,M,H,W], or more that are known to
+  // come. frames_at_once() says how many are best made together with such actions: 1 unless the model makes them in one
+  // pass.
   at::Tensor next_frames(const at::Tensor& actions, int64_t frames);
   int64_t frames_at_once(const at::Tensor& actions) const;
 

@@ -15,8 +15,8 @@ void check(const Predictor& predictor, const at::Tensor& actions, int64_t frames
   ops::require("rollout", frames > 0, "frames must be positive, got {}", frames);
   if (!actions.defined()) return;
   ops::require("rollout", actions.dim() >= 2 && actions.size(0) == predictor.batch() && actions.size(1) >= frames,
-               "actions must be [{},{}] or [{},{},A], one for each frame, got {}", predictor.batch(), frames,
-               predictor.batch(), frames, ops::shape_text(actions.sizes()));
+               "actions must be [{},{}], [{},{},A] or [{},{},M,H,W], one for each frame, got {}", predictor.batch(),
+               frames, predictor.batch(), frames, predictor.batch(), frames, ops::shape_text(actions.sizes()));
 }
 
 }  // namespace

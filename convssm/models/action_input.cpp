@@ -13,7 +13,14 @@ namespace convssm::models {
 void ActionOptions::read_from(OptionReader& read) {
   read("actions", actions);
   read("action_values", action_values);
+  read("action_maps", action_maps);
   read("action_features", action_features);
+  if (action_maps != 0 && !takes_maps) {
+    fail(ErrorKind::usage,
+         "[model] action_maps is {}, and this model takes no maps: model.name=pixel does; others take numbers "
+         "(model.action_values)",
+         action_maps);
+  }
 }
 
 ActionInput::ActionInput(torch::nn::Module& owner, const ActionOptions& options, const Stream& stream)
@@ -24,6 +31,13 @@ ActionInput::ActionInput(torch::nn::Module& owner, const ActionOptions& options,
   ops::require("model", options.action_values >= 0 && (options.action_values == 0 || options.actions <= 1),
                "take either actions (whole numbers) or action_values (numbers), got {} and {}", options.actions,
                options.action_values);
+  ops::require("model", options.action_maps >= 0 && (options.action_maps == 0 || options.action_values == 0),
+               "take either action_values (numbers) or action_maps (numbers for each pixel), got {} and {}",
+               options.action_values, options.action_maps);
+  ops::require("model", options.action_maps == 0 || options.actions <= 1,
+               "take either actions (whole numbers) or action_maps, got {} and {}", options.actions,
+               options.action_maps);
+  if (options.action_maps > 0) return;
   if (options.action_values > 0) {
     layer_ = owner.register_module(
         "actions", nn::Dense(options.action_values + 1, options.action_features, stream.split("actions")));
@@ -37,6 +51,7 @@ ActionInput::ActionInput(torch::nn::Module& owner, const ActionOptions& options,
 int64_t ActionInput::features() const { return table_.defined() || layer_ ? options_.action_features : 0; }
 
 data::ActionFormat ActionInput::format() const {
+  if (options_.action_maps > 0) return {.maps = options_.action_maps};
   return options_.action_values > 0 ? data::ActionFormat{0, options_.action_values}
                                     : data::ActionFormat{options_.actions};
 }
@@ -68,30 +83,46 @@ at::Tensor ActionInput::beside(const at::Tensor& frames, const at::Tensor& actio
   return at::cat({frames, embedded.expand({N, options_.action_features, frames.size(2), frames.size(3)})}, 1);
 }
 
-void ActionInput::check(const char* operation, const at::Tensor& actions) const {
-  if (!actions.defined() || features() == 0) return;
-  const int64_t values = actions.dim() == 3 ? actions.size(2) : 0;
-  ops::require(operation, values == options_.action_values, "actions must be {}, got {}",
-               options_.action_values > 0 ? fmt::format("[B,T,{}] numbers", options_.action_values)
-                                          : std::string("[B,T] whole numbers"),
+void ActionInput::check(const char* operation, const at::Tensor& actions, int64_t height, int64_t width) const {
+  const int64_t maps = options_.action_maps, values = options_.action_values;
+  if (!actions.defined() || (features() == 0 && maps == 0)) return;
+  const bool fits =
+      maps > 0 ? actions.dim() == 5 && actions.size(2) == maps && actions.size(3) == height && actions.size(4) == width
+      : values > 0 ? actions.dim() == 3 && actions.size(2) == values
+                   : actions.dim() == 2;
+  ops::require(operation, fits, "actions must be {}, got {}",
+               maps > 0     ? fmt::format("maps [B,T,{},{},{}], of the size of the frames", maps, height, width)
+               : values > 0 ? fmt::format("[B,T,{}] numbers", values)
+                            : std::string("[B,T] whole numbers"),
                ops::shape_text(actions.sizes()));
 }
 
 void ActionInput::check_data(const data::ActionFormat& actions) const {
   if (format().matter() && actions.none()) {
-    fail(
-        ErrorKind::usage,
-        "the model takes actions (model.{}), the data has none; give it an array of actions (data.actions_key), or set "
-        "model.actions=1 model.action_values=0",
-        options_.action_values > 0 ? fmt::format("action_values={}", options_.action_values)
-                                   : fmt::format("actions={}", options_.actions));
+    fail(ErrorKind::usage,
+         "the model takes actions (model.{}), the data has none; give it {}, or set model.actions=1 "
+         "model.action_values=0 model.action_maps=0",
+         options_.action_maps > 0     ? fmt::format("action_maps={}", options_.action_maps)
+         : options_.action_values > 0 ? fmt::format("action_values={}", options_.action_values)
+                                      : fmt::format("actions={}", options_.actions),
+         options_.action_maps > 0 ? "maps of what is known in advance" : "an array of actions (data.actions_key)");
   }
-  if (options_.actions > 0 && options_.action_values == 0 && actions.count > options_.actions) {
+  if (actions.maps > 0 && !options_.takes_maps) {
+    fail(ErrorKind::usage,
+         "the actions of the data are {} maps, which this model does not take: model.name=pixel does "
+         "(model.action_maps={}); or leave them out of the data",
+         actions.maps, actions.maps);
+  }
+  if (features() == 0 && options_.action_maps == 0) return;
+  if (actions.maps != options_.action_maps) {
+    fail(ErrorKind::usage, "the actions of the data are {} maps, the model takes {}; set model.action_maps={}",
+         actions.maps, options_.action_maps, actions.maps);
+  }
+  if (table_.defined() && actions.count > options_.actions) {
     fail(ErrorKind::usage, "the data has {} actions, the model {}; set model.actions={} (or 0 to leave them out)",
          actions.count, options_.actions, actions.count);
   }
-  const bool takes_none = options_.actions == 0 && options_.action_values == 0;
-  if (takes_none || actions.values == options_.action_values) return;
+  if (actions.values == options_.action_values) return;
   fail(ErrorKind::usage, "the actions of the data are {} numbers, the model takes {}; set model.action_values={}",
        actions.values, options_.action_values, actions.values);
 }

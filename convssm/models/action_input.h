@@ -1,5 +1,6 @@
 // How actions enter a model, as channels beside the features of a frame: whole numbers by rows of a table, of which the last
-// is the masked action, or numbers through a dense layer, a masked one as zeros and a mark.
+// is the masked action, or numbers through a dense layer, a masked one as zeros and a mark. Maps are not features: a model that
+// takes them puts them beside the pixels of its frames (models/pixel/encoder_input.h), and here is only what clips must have.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +15,11 @@ namespace convssm::models {
 struct ActionOptions {
   int64_t actions = 1;          // A: the embedding has A+1 rows, the last one for the masked action; 0: no embedding
   int64_t action_values = 0;    // numbers of an action instead; a masked one enters as zeros and a mark
+  int64_t action_maps = 0;      // maps of numbers instead, as large as the frames
   int64_t action_features = 1;  // channels of the embedding
+  bool takes_maps = false;      // of the model, not an option
 
+  // Error(usage) for maps in a model that takes none.
   void read_from(OptionReader& read);
 };
 
@@ -38,8 +42,8 @@ class ActionInput {
   const at::Tensor& table() const { return table_; }                         // undefined: there is none
   void check_below(const char* operation, const at::Tensor& actions) const;  // actions are rows of the table
 
-  // Error(usage) unless these are actions of clips [B,T,..] that the model takes.
-  void check(const char* operation, const at::Tensor& actions) const;
+  // Error(usage) unless these are actions of clips [B,T,..] that the model takes; maps are as large as its frames.
+  void check(const char* operation, const at::Tensor& actions, int64_t height = 0, int64_t width = 0) const;
 
   // Error(usage) if clips of such data cannot be trained on; says which option would have to change.
   void check_data(const data::ActionFormat& actions) const;

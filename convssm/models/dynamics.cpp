@@ -82,6 +82,11 @@ nn::Buffer Dynamics::plan(nn::FramePlan& plan, nn::Buffer features) const {
   return y;
 }
 
+std::string Dynamics::obstacle_to_carrying() const {
+  if (core_->constant_state()) return "";
+  return "the state of its core grows with every frame; expected another core, or a transformer with a window";
+}
+
 std::string Dynamics::obstacle_to_chunks() const {
   if (!core_->constant_state()) {
     return "it needs a core whose state does not grow; expected chunk_frames: 0, or a transformer with a window";

@@ -44,6 +44,7 @@ class Dynamics {
 
   // "", or why the loss of a model with this core cannot be taken chunk by chunk (Model::obstacle_to_chunks).
   std::string obstacle_to_chunks() const;
+  std::string obstacle_to_carrying() const;  // Model::obstacle_to_carrying
 
  private:
   ActionInput actions_;

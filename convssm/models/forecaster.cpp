@@ -52,8 +52,10 @@ class EagerEngine : public FrameEngine {
 
 }  // namespace
 
-at::Tensor Forecaster::forecasts(const Clips& clips, const at::Tensor& coming) {
+at::Tensor Forecaster::forecasts(const Clips& clips, const at::Tensor& coming, const State& begin) {
   at::NoGradGuard no_grad;
+  ops::require("forecasts", begin.empty(),
+               "this model forecasts clips from their first frame on, not from where others ended");
   data::check_clips("forecasts", clips);
   const data::ClipTiming& timing = clips.timing;
   ops::require("forecasts", !timing.dt.defined() && !timing.resets.defined() && timing.step_rescale == 1,

@@ -63,7 +63,7 @@ class Forecaster {
   // read clips.timing; step_rescale holds for what follows too, at intervals of 1.
   virtual State start(const Clips& context, const Seeds& seeds) = 0;
 
-  // The next frame, with the action [B] or [B,A] that leads to it (undefined: none).
+  // The next frame, with the action [B], [B,A] or [B,M,H,W] that leads to it (undefined: none).
   virtual Forecast next(const State& state, const at::Tensor& action) = 0;
 
   // The next frames together, [B,frames,C,H,W] in Forecast::frame; actions [B,frames] or [B,frames,A], or undefined. There may be
@@ -75,15 +75,20 @@ class Forecaster {
   // what was forecast, many are one pass.
   virtual int64_t frames_at_once(const State&, const at::Tensor& /*actions*/) const { return 1; }
 
-  // A true frame [B,C,H,W]. After next() it is the truth of the frame that was just forecast, and takes its place; after
-  // start() or another observe() it is the one that follows. `action` led to it.
+  // A true frame [B,C,H,W], NaN where a pixel was not measured if it knows_missing(). After next() it is the truth of the
+  // frame that was just forecast, and takes its place; after start() or another observe() it is the one that follows.
+  // `action` led to it.
   virtual State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) = 0;
+
+  // Whether observe() takes NaN for pixels that were not measured.
+  virtual bool knows_missing() const { return false; }
 
   // Teacher forced, without gradients: every frame of clips.video goes in, and for each the forecast of the frame after
   // it comes out, [B,T,C,H,W]. `coming` are the actions that lead to the frames that are forecast, [B,T] or [B,T,A].
   // clips.timing says when the frames were taken. By default frame by frame, for models that know no time.
-  // Of clips of codes: the most likely codes, [B,T,h,w].
-  virtual at::Tensor forecasts(const Clips& clips, const at::Tensor& coming);
+  // Of clips of codes: the most likely codes, [B,T,h,w]. With `start`, the state after a loss, clips go on where others
+  // ended; the default cannot.
+  virtual at::Tensor forecasts(const Clips& clips, const at::Tensor& coming, const State& start = {});
 
   // Whether a training may put such forecasts in place of true frames (train.self_feed).
   virtual bool feeds_itself() const { return !draws(); }

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "convssm/base/error.h"
 #include "convssm/io/checksum.h"
 #include "convssm/models/forecaster.h"
@@ -16,6 +18,10 @@ std::vector<Player> Model::players() const {
     if (item.value().requires_grad()) all.parameters.emplace_back(item.key(), item.value());
   }
   return {all};
+}
+
+double Model::loss_terms(const Clips& clips) const {
+  return static_cast<double>(clips.batch() * std::max<int64_t>(clips.frames() - 1, 1));
 }
 
 void Model::check_data(const data::DataFormat&) const {}

@@ -58,10 +58,18 @@ class Model : public torch::nn::Module {
   // 0..T-2 in and predict 1..T-1, so the chunks of a clip overlap by one frame.
   virtual LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) = 0;
 
-  // "" if the loss of a clip is the mean of the losses of its chunks, weighted by their predicted frames: no noise is
+  // How many values the loss of these clips is the mean of, up to a factor that all clips share: chunks of a clip and parts
+  // of a batch are weighted by it. By default their predicted frames.
+  virtual double loss_terms(const Clips& clips) const;
+
+  // "" if the loss of a clip is the mean of the losses of its chunks, weighted by loss_terms(): no noise is
   // drawn, and states carry everything across a cut. Otherwise why not. Training runs such a model chunk by chunk in
   // bounded memory, each chunk twice.
   virtual std::string obstacle_to_chunks() const { return "its loss is defined on whole clips"; }
+
+  // "" if a training may go on from the state that a loss ends with (train.carry_state): with the frames that follow it gives
+  // the loss of both together. Otherwise why not.
+  virtual std::string obstacle_to_carrying() const { return obstacle_to_chunks(); }
 
   // "" if frames of other sizes than those that it was made for can be run with the same parameters; otherwise why not.
   virtual std::string obstacle_to_other_sizes() const { return "what it has learned belongs to frames of one size"; }

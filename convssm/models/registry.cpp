@@ -24,6 +24,10 @@ namespace {
 std::shared_ptr<Model> make_pixel(const nlohmann::json& json, const data::FrameFormat& frames) {
   PixelOptions options = PixelOptions::from_json(json);
   options.channels = frames.depth(), options.height = frames.height, options.width = frames.width;
+  if (frames.seen() == 0) fail(ErrorKind::usage, "[model] all channels are diagnostic; one at least must be seen");
+  for (int64_t c = 0; c < frames.depth() && frames.seen() < frames.depth(); ++c) {
+    if (!frames.channels[static_cast<size_t>(c)].diagnostic) options.seen.push_back(c);
+  }
   return std::make_shared<PixelPredictorImpl>(options);
 }
 
@@ -77,7 +81,8 @@ std::vector<ModelInfo> own_models() {
        "encoder, temporal core, decoder on pixels, L1 + L2 loss",
        make_pixel,
        {"core.window", "core.recompute"},
-       check_pixel_options},
+       check_pixel_options,
+       true},
       {"vqgan",
        "tokenizer of frames: autoencoder with a table of codes, LPIPS and a discriminator",
        make_vqgan,
@@ -139,6 +144,12 @@ std::shared_ptr<Model> make_model(const nlohmann::json& options, const data::Fra
   const ModelInfo& model = find_model(options);
   nlohmann::json own = options;
   own.erase("name");
+  if (!model.diagnostics && frames.seen() < frames.depth()) {
+    fail(ErrorKind::usage,
+         "[model] {} of {} channels are diagnostic, which are forecast and not seen: model.name=pixel "
+         "can, {} cannot",
+         frames.depth() - frames.seen(), frames.depth(), model.name);
+  }
   const uint64_t room = std::max(4 * available_memory(), uint64_t{256} << 20);  // a full page cache counts as no room
   const ops::AllocationLimit limit(memory > 0 ? memory : room);
   try {

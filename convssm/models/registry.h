@@ -18,6 +18,7 @@ struct ModelInfo {
   std::vector<std::string> changeable = {};  // options that a trained model may change, as "core.window": they make no
                                              // parameter another
   std::function<void(const nlohmann::json& options)> check = {};  // throws for options that `make` does not know
+  bool diagnostics = false;  // whether it forecasts channels that it does not see (data/frame_format.h)
 };
 
 const std::vector<ModelInfo>& all_models();

@@ -91,8 +91,8 @@ at::Tensor EncoderImpl::forward(const at::Tensor& x) {
   return h;
 }
 
-Buffer EncoderImpl::plan(FramePlan& plan, Buffer x) {
-  Buffer h = plan.conv(x, first_->weight, first_->bias);
+Buffer EncoderImpl::plan(FramePlan& plan, Buffer x, bool exact) {
+  Buffer h = plan.conv(x, first_->weight, first_->bias, {.exact = exact});
   for (size_t i = 0; i < levels_.size(); ++i) {
     if (i > 0) h = plan.pool2(h);
     for (auto& block : levels_[i]) h = block->plan(plan, h);

@@ -31,7 +31,7 @@ class EncoderImpl : public torch::nn::Module {
  public:
   EncoderImpl(int64_t in, const CoderOptions& options, const Stream& stream);
   at::Tensor forward(const at::Tensor& x);  // [N,in,H,W] -> [N,d_n,H/scale,W/scale]; H and W multiples of the scale
-  Buffer plan(FramePlan& plan, Buffer x);
+  Buffer plan(FramePlan& plan, Buffer x, bool exact = false);  // exact: the first convolution is never in bytes
 
  private:
   Conv first_{nullptr};

@@ -39,6 +39,12 @@ Scene::Scene(models::Model& model, std::unique_ptr<const Beginnings> beginnings,
       rules_{forecaster_.actions(), mask_learned},
       temperature_(forecaster_.draws() ? forecaster_.temperature() : std::nullopt),
       predictor_(model) {
+  if (rules_.format.maps > 0 && !mask_learned) {
+    fail(ErrorKind::usage,
+         "[serve] the model needs {} maps for every frame (model.action_maps), which nobody can give by hand; generate "
+         "takes them",
+         rules_.format.maps);
+  }
   const auto names = static_cast<int64_t>(beginnings_->action_names().size());
   if (names > 0 && rules_.format.matter() && names != rules_.format.count) {
     fail(ErrorKind::data, "[serve] the model learned from {} actions, the world '{}' has {}; name the world it is of",

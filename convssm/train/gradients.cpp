@@ -27,12 +27,13 @@ LossOutput run(Model& model, const data::Clips& clips, const LossContext& contex
   return model.loss(data::frames_of(clips, chunk.begin, chunk.end + 1), context, start);
 }
 
-// The chunks with the states they start from, found without gradients.
-std::vector<Chunk> cut(Model& model, const data::Clips& clips, const LossContext& context, int64_t length) {
+// The chunks with the states they start from, the first from `start`, found without gradients.
+std::vector<Chunk> cut(Model& model, const data::Clips& clips, const LossContext& context, int64_t length,
+                       const State& start) {
   at::NoGradGuard no_grad;
   const int64_t predicted = clips.frames() - 1;
   std::vector<Chunk> chunks;
-  State state;
+  State state = start.detach();
   for (int64_t begin = 0; begin < predicted; begin += length) {
     chunks.push_back({begin, std::min(begin + length, predicted), state});
     if (chunks.back().end < predicted) state = run(model, clips, context, chunks.back(), state).state;
@@ -69,25 +70,32 @@ void add_values(NamedValues& sum, const NamedValues& values, double weight) {
   }
 }
 
+double share_of(const Model& model, const data::Clips& some, const data::Clips& all) {
+  const double terms = model.loss_terms(all);
+  return terms > 0 ? model.loss_terms(some) / terms : 0;
+}
+
 LossValues add_gradients(Model& model, const data::Clips& clips, const LossContext& context, int64_t chunk_frames,
-                         double weight, bool recompute) {
+                         double weight, bool recompute, const State& begin) {
   const nn::RecomputeScope scope(recompute);
   const int64_t predicted = clips.frames() - 1;
   if (chunk_frames <= 0) chunk_frames = std::max<int64_t>(predicted, 1);
-  std::vector<Chunk> chunks = cut(model, clips, context, chunk_frames);
-  if (chunks.empty()) chunks.push_back({0, std::max<int64_t>(predicted, 0), {}});  // a model of single frames
+  std::vector<Chunk> chunks = cut(model, clips, context, chunk_frames, begin);
+  if (chunks.empty())
+    chunks.push_back({0, std::max<int64_t>(predicted, 0), begin.detach()});  // a model of single frames
   LossValues sum;
   State gradient;  // of the loss of the later chunks with respect to the state at the cut
   while (!chunks.empty()) {
     const Chunk chunk = std::move(chunks.back());
     chunks.pop_back();
-    const double share =
-        predicted > 0 ? static_cast<double>(chunk.end - chunk.begin) / static_cast<double>(predicted) : 1.0;
-    const State start = as_leaves(chunk.start);
+    const bool first = chunks.empty(), last = chunk.end == std::max<int64_t>(predicted, 0);
+    const double share = share_of(model, data::frames_of(clips, chunk.begin, chunk.end + 1), clips);
+    const State start = first ? chunk.start : as_leaves(chunk.start);
     const LossOutput out = run(model, clips, context, chunk, start);
     sum.loss += share * out.loss.item<double>();
     add_values(sum.parts, values_of(out.parts), share);
     if (!out.warning.empty()) sum.warning = out.warning;
+    if (last) sum.state = out.state.detach();
     std::vector<at::Tensor> roots = {out.loss * (share * weight)}, seeds = {at::Tensor()};
     for (const auto& [name, value] : out.state.items()) {
       if (gradient.empty() || !value.requires_grad() || !gradient.get(name).defined()) continue;

@@ -21,12 +21,17 @@ struct LossValues {
   double loss = 0;
   NamedValues parts;
   std::string warning = {};  // for a person; the newest
+  models::State state = {};  // after the last input frame, cut from the graph
 };
 
 // Adds weight * d loss / d parameters to the gradients of the parameters.
 // chunk_frames: predicted frames per chunk, 0 for the whole clip at once. recompute: every layer keeps only its input and
-// is run again (nn/recompute.h).
+// is run again (nn/recompute.h). start: the state that the clips go on from; no gradient goes before it.
 LossValues add_gradients(models::Model& model, const data::Clips& clips, const models::LossContext& context,
-                         int64_t chunk_frames, double weight = 1, bool recompute = false);
+                         int64_t chunk_frames, double weight = 1, bool recompute = false,
+                         const models::State& start = {});
+
+// What the loss of some of these clips, whole or in part, counts in that of all (Model::loss_terms).
+double share_of(const models::Model& model, const data::Clips& some, const data::Clips& all);
 
 }  // namespace convssm::train

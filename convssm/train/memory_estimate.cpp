@@ -100,7 +100,8 @@ uint64_t MemoryEstimate::total(const TrainOptions& o) const {
   const double cuts = static_cast<double>(o.frames - given) / frames;
   const double kept = clips * (frames * static_cast<double>(per_frame) + frames * frames * per_pair);
   const double ahead = static_cast<double>((o.workers + 2) * o.batch * o.frames) * static_cast<double>(pixels);
-  return static_cast<uint64_t>(static_cast<double>(program + fixed) + ahead +
+  const double carried = o.carry_state ? static_cast<double>(2 * o.batch) * static_cast<double>(state) : 0;
+  return static_cast<uint64_t>(static_cast<double>(program + fixed) + ahead + carried +
                                kSlack * (kept + clips * cuts * static_cast<double>(state)));
 }
 

@@ -111,6 +111,7 @@ void for_each_option(Options& o, const F& f) {
   f("steps", o.steps);
   f("batch", o.batch);
   f("frames", o.frames);
+  f("carry_state", o.carry_state);
   f("accumulate", o.accumulate);
   f("recompute", o.recompute);
   f("memory", o.memory);

@@ -34,6 +34,7 @@ struct TrainOptions {
   int64_t steps = 1000;
   int64_t batch = 8;                  // clips per update
   int64_t frames = 30;                // of a clip; 1 for models of single frames
+  bool carry_state = false;           // clips follow each other along recordings, and states go on from step to step
   int64_t chunk_frames = kAutomatic;  // frames that are in memory at once, with exact gradients; 0: all
   int64_t accumulate = 1;             // a batch is run in this many micro-batches, whose gradients are summed
   bool recompute = false;             // layers keep only their inputs and are run again for their gradients

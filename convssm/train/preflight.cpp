@@ -8,6 +8,7 @@
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
 #include "convssm/base/nearest.h"
+#include "convssm/data/walk.h"
 #include "convssm/ops/allocator.h"
 #include "convssm/train/memory_estimate.h"
 #include "convssm/train/optimizer.h"
@@ -40,6 +41,18 @@ void check_data(TrainOptions& o, const data::Dataset& dataset, models::Model& mo
     return;
   }
   check(data::Split::valid, o.sample_context + o.sample_frames, "sample_context + sample_frames");
+}
+
+void check_carrying(const TrainOptions& o, const data::Dataset& dataset, const models::Model& model, uint64_t seed) {
+  const std::string obstacle = model.obstacle_to_carrying();
+  if (!obstacle.empty()) fail(ErrorKind::usage, "[train] carry_state cannot be used with this model: {}", obstacle);
+  const data::Walk walk(dataset, data::Split::train, seed, o.batch, o.frames);
+  log_info("train.carry_state: {} windows of {} frames, {} in a row for each of {} rows", walk.windows(), o.frames,
+           walk.steps(), o.batch);
+  if (walk.steps() > 1) return;
+  log_warning(
+      "train.carry_state: there is a row for every window, so nothing is carried; take a smaller train.batch or "
+      "train.frames");
 }
 
 void check_players(const TrainOptions& options, const std::vector<models::Player>& players) {

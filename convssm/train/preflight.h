@@ -12,6 +12,10 @@ namespace convssm::train {
 // them. Without valid clips, or with single frames, `sample_interval` becomes 0, with a warning.
 void check_data(TrainOptions& options, const data::Dataset& dataset, models::Model& model);
 
+// Error(usage) if rows cannot walk along recordings of this data, or the model cannot go on from a state. Says how far they do.
+void check_carrying(const TrainOptions& options, const data::Dataset& dataset, const models::Model& model,
+                    uint64_t seed);
+
 // Error(usage) if the options name a player that the model does not have, none learns from the first step, or a parameter
 // has two.
 void check_players(const TrainOptions& options, const std::vector<models::Player>& players);

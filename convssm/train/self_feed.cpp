@@ -4,13 +4,25 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace convssm::train {
 
 using data::Clips;
 
-at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
-                           Stream stream) {
+namespace {
+
+// Which pixels of inputs were measured; `own` [B,T,1,1,1] are forecasts.
+at::Tensor measured_inputs(const at::Tensor& valid, const at::Tensor& own) {
+  const at::Tensor seen = valid.logical_and(own.logical_not()).to(at::kByte);
+  const at::Tensor before = std::get<0>(seen.cummax(1)).to(at::kBool);
+  return at::where(own, before, valid);
+}
+
+}  // namespace
+
+Clips self_fed(models::Forecaster& forecaster, const Clips& clips, double probability, int64_t passes, Stream stream,
+               const models::State& start) {
   at::NoGradGuard no_grad;
   at::Tensor Clips::*const kind = clips.video.defined() ? &Clips::video : &Clips::codes;
   const at::Tensor &truth = clips.*kind, &actions = clips.actions;
@@ -23,14 +35,17 @@ at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& cl
   own = own.to(truth.device())
             .view(truth.dim() == 5 ? std::vector<int64_t>{B, T, 1, 1, 1} : std::vector<int64_t>{B, T, 1, 1});
   const at::Tensor coming = actions.defined() ? actions.slice(1, 1) : actions;
-  at::Tensor inputs = truth;
+  Clips fed = clips;
+  fed.inputs = truth;
+  if (clips.valid.defined()) fed.inputs_valid = measured_inputs(clips.valid, own);
   for (int64_t pass = 0; pass < passes; ++pass) {
     Clips seen = data::frames_of(clips, 0, T - 1);
-    seen.*kind = inputs.slice(1, 0, T - 1);
-    const at::Tensor next = forecaster.forecasts(seen, coming);
-    inputs = at::where(own, at::cat({truth.slice(1, 0, 1), next}, 1), truth);
+    seen.*kind = fed.inputs.slice(1, 0, T - 1);
+    if (fed.inputs_valid.defined()) seen.valid = fed.inputs_valid.slice(1, 0, T - 1);
+    const at::Tensor next = forecaster.forecasts(seen, coming, start);
+    fed.inputs = at::where(own, at::cat({truth.slice(1, 0, 1), next}, 1), truth);
   }
-  return inputs;
+  return fed;
 }
 
 double self_feed_at(double last, int64_t step, int64_t steps) {

@@ -9,9 +9,11 @@
 
 namespace convssm::train {
 
-// What goes in instead of the frames of the video, or of the codes: Clips::inputs. Draws from `stream` alone.
-at::Tensor self_fed_inputs(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
-                           Stream stream);
+// The clips with what goes in instead of the frames of the video, or of the codes: Clips::inputs. Of a forecast those pixels
+// count as measured that were in a true frame before it, as in a future. `start`: the state that the clips go on from. Draws
+// from `stream` alone.
+data::Clips self_fed(models::Forecaster& forecaster, const data::Clips& clips, double probability, int64_t passes,
+                     Stream stream, const models::State& start = {});
 
 // The probability at a step: from 0 it grows evenly and reaches `last` after half of the steps.
 double self_feed_at(double last, int64_t step, int64_t steps);

@@ -15,6 +15,8 @@
 
 #include "convssm/base/stop_request.h"
 #include "convssm/data/dataset.h"
+#include "convssm/data/loader.h"
+#include "convssm/train/carried_states.h"
 #include "convssm/train/gradients.h"
 #include "convssm/train/interval.h"
 #include "convssm/train/observer.h"
@@ -46,9 +48,10 @@ class Trainer {
 
  private:
   Snapshot snapshot() const;
-  void train_step(const data::Clips& clips);
-  std::string play(size_t player, const data::Clips& clips);  // what was wrong with the player's loss; "" if nothing
-  LossValues batch_gradients(const data::Clips& clips, const models::LossContext& context);
+  void train_step(const data::Batch& batch);
+  std::string play(size_t player, const data::Batch& batch);  // what was wrong with the player's loss; "" if nothing
+  LossValues batch_gradients(const data::Batch& batch, const models::LossContext& context);
+  std::vector<CarriedStates::Group> groups(const data::Batch& batch, int64_t micro_batch) const;
   void skip(size_t player, const std::string& reason);  // this one and those after it have not learned
   void after_step(const StopRequest& stop);
   void take_samples(const StopRequest& stop);
@@ -65,6 +68,7 @@ class Trainer {
   TrainObserver& observer_;
   std::vector<models::Player> players_;
   std::vector<Optimizer> optimizers_;  // one for each player
+  CarriedStates carried_;              // by the rows, if the options say so
   Interval interval_;
   bool prepared_ = false;
   int64_t chunk_frames_ = kAutomatic;  // as the options say, or chosen

@@ -84,6 +84,29 @@ TEST(KilledTraining, OfWindowsAndDropoutEndsWithTheSameBits) {
   expect_the_same_bits_after_kills(tiny_perceiver_ar(scratch.path("tokenizer")));
 }
 
+// Recordings of 40, 22 and 31 frames of 12 x 12 bytes, walked by two rows.
+TEST(KilledTraining, ThatCarriesItsStateEndsWithTheSameBits) {
+  const ScratchFolder recordings;
+  std::mt19937 random(5);
+  for (const int frames : {40, 22, 31}) {
+    const std::string shape = "(" + std::to_string(frames) + ", 12, 12)";
+    std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }";
+    header.resize(117, ' ');
+    std::string bytes = "\x93NUMPY\x01";
+    bytes += std::string(1, '\0') + std::string{'v', '\0'} + header + "\n";
+    for (int i = 0; i < frames * 144; ++i) bytes += static_cast<char>(random() % 256);
+    recordings.write("train/" + std::to_string(frames) + ".npy", bytes);
+    recordings.write("valid/" + std::to_string(frames) + ".npy", bytes);
+  }
+  expect_the_same_bits_after_kills(
+      "model: {encoder: {depths: [4, 8]}, decoder: {depths: [4, 8]}, core: {name: convlstm, features: 8}}\n"
+      "data: {name: folder, path: " +
+      recordings.path() +
+      "}\n"
+      "train: {steps: 12, batch: 2, frames: 6, warmup: 2, log_interval: 3, carry_state: true, self_feed: 0.3,\n"
+      "        sample_context: 3, sample_frames: 3, sample_clips: 2}\n");
+}
+
 TEST(KilledTraining, OfADiffusionEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_latent_fdm()); }
 
 TEST(KilledTraining, OfAModelWithBatchNormEndsWithTheSameBits) { expect_the_same_bits_after_kills(tiny_fitvid()); }

@@ -155,7 +155,11 @@ TEST(Clips, WhatDoesNotFitIsRefused) {
   refuse([](Clips& c) { c.video = at::zeros({2, 3, 4, 4}); }, {"[test] video", "[B,T,C,H,W]"});
   refuse([](Clips& c) { c.codes = at::zeros({2, 3, 4}, at::kLong); }, {"codes", "[B,T,h,w]"});
   refuse([](Clips& c) { c.codes = at::zeros({2, 4, 2, 2}, at::kLong); }, {"codes", "[2,4,2,2]"});
-  refuse([](Clips& c) { c.actions = at::zeros({2, 4}, at::kLong); }, {"actions must be [2,3], [2,3,A] or", "[2,4]"});
+  refuse(
+      [](Clips& c) {
+        c.actions = at::zeros({2, 4}, at::kLong);
+      },
+      {"actions must be [2,3], [2,3,A] or [2,3,M,H,W]", "[2,4]"});
   refuse([](Clips& c) { c.actions = at::zeros({2, 3}); }, {"int64 [B,T] or floats [B,T,A]", "float32"});
   refuse([](Clips& c) { c.actions = at::zeros({2, 3, 1}, at::kLong); }, {"int64 [2,3,1]"});
   refuse([](Clips& c) { c.inputs = at::zeros({2, 3, 1, 3, 4}); }, {"inputs"});

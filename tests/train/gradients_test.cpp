@@ -10,6 +10,7 @@
 
 #include "convssm/models/registry.h"
 #include "convssm/ops/memory_meter.h"
+#include "tests/models/field_model.h"
 #include "tests/models/toys.h"
 #include "tests/support.h"
 
@@ -139,6 +140,82 @@ TEST_P(Chunked, RecomputedGradientsHaveTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(AllModels, Chunked, ::testing::ValuesIn(subjects()),
                          [](const auto& i) { return i.param.label; });
+
+std::vector<at::Tensor> gradients_of(models::Model& model, const data::Clips& clips, int64_t chunk, double& loss) {
+  model.zero_grad(true);
+  loss = add_gradients(model, clips, {}, chunk).loss;
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& p : model.parameters()) copies.push_back(p.grad().clone());
+  return copies;
+}
+
+void expect_near(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_LT(distance(found[i], expected[i]), 1e-9 * std::max(1.0, testing::max_abs(expected[i]))) << i;
+  }
+}
+
+// Chunks, and rows, have other numbers of measured pixels, one has none.
+TEST(Gradients, OfFieldsAreThoseOfTheWholeHoweverTheyAreCut) {
+  for (const bool mask : {true, false}) {
+    const auto model = testing::field_model(testing::kFieldCore, mask);
+    model->to(at::kDouble);
+    data::Clips clips = testing::field_clips(3, 11);
+    clips.valid[1].slice(0, 3).logical_and_(randn(clips.valid[1].slice(0, 3).sizes(), 4) > 1);
+    double expected = 0, found = 0;
+    const auto whole = gradients_of(*model, clips, 0, expected);
+    for (const int64_t chunk : {1, 3, 7}) {
+      expect_near(gradients_of(*model, clips, chunk, found), whole);
+      EXPECT_NEAR(found, expected, 1e-10 * expected) << chunk;
+    }
+    model->zero_grad(true);
+    double sum = 0, shares = 0;
+    for (int64_t row = 0; row < 3; ++row) {
+      const data::Clips some = data::rows_of(clips, row, row + 1);
+      const double share = share_of(*model, some, clips);
+      sum += share * add_gradients(*model, some, {}, 4, share).loss;
+      shares += share;
+    }
+    std::vector<at::Tensor> rows;
+    for (const at::Tensor& p : model->parameters()) rows.push_back(p.grad());
+    expect_near(rows, whole);
+    EXPECT_NEAR(sum, expected, 1e-10 * expected);
+    EXPECT_NEAR(shares, 1, 1e-12);
+  }
+}
+
+TEST(Gradients, OfFramesAtIrregularTimesAreThoseOfTheWhole) {
+  const auto model = make(kCores[0].options);
+  model->to(at::kDouble);
+  data::Clips clips{randn({2, 9, 1, 8, 8}, 1).tanh()};
+  double plain = 0, expected = 0, found = 0;
+  gradients_of(*model, clips, 0, plain);
+  clips.timing.dt = randn({2, 9}, 2).exp();
+  const auto whole = gradients_of(*model, clips, 0, expected);
+  EXPECT_GT(std::abs(expected - plain), 1e-6);
+  for (const int64_t chunk : {1, 3, 5}) {
+    expect_near(gradients_of(*model, clips, chunk, found), whole);
+    EXPECT_NEAR(found, expected, 1e-10 * expected) << chunk;
+  }
+  const auto timeless = make(nlohmann::json{{"name", "convlstm"}, {"features", 8}});
+  timeless->to(at::kDouble);
+  testing::expect_error([&] { add_gradients(*timeless, clips, {}, 0); }, {"dt"});
+}
+
+// A step goes on from a state, and no gradient goes before it.
+TEST(Gradients, GoOnFromAState) {
+  const auto model = make(kCores[0].options);
+  model->to(at::kDouble);
+  const data::Clips clips{randn({2, 9, 1, 8, 8}, 1).tanh()}, before = data::frames_of(clips, 0, 4),
+                                                             after = data::frames_of(clips, 3, 9);
+  const LossValues first = add_gradients(*model, before, {}, 0), whole = add_gradients(*model, clips, {}, 2);
+  for (const auto& [name, value] : first.state.items()) EXPECT_FALSE(value.requires_grad()) << name;
+  for (const int64_t chunk : {0, 2}) {
+    const LossValues second = add_gradients(*model, after, {}, chunk, 1, false, first.state);
+    EXPECT_NEAR((3 * first.loss + 5 * second.loss) / 8, whole.loss, 1e-10) << chunk;
+    for (const auto& [name, value] : whole.state.items()) EXPECT_LT(distance(second.state.get(name), value), 1e-10);
+  }
+}
 
 class Recomputed : public ::testing::TestWithParam<Core> {};
 

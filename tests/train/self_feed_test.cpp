@@ -9,6 +9,7 @@
 #include "convssm/generate/rollout.h"
 #include "convssm/models/registry.h"
 #include "convssm/train/gradients.h"
+#include "tests/models/field_model.h"
 #include "tests/models/tiny_vqgan.h"
 #include "tests/support.h"
 
@@ -31,7 +32,7 @@ TEST(SelfFeed, WithEveryFrameReplacedEnoughPassesAreARollout) {
   const auto model = make();
   model->to(at::kDouble);
   const at::Tensor video = kVideo.to(at::kDouble);
-  const at::Tensor inputs = self_fed_inputs(*model->as_forecaster(), {video, kActions}, 1, 8, Stream(1));
+  const at::Tensor inputs = self_fed(*model->as_forecaster(), {video, kActions}, 1, 8, Stream(1)).inputs;
   at::NoGradGuard no_grad;
   generate::Predictor predictor(*model, {.batch = 2, .compile = false});
   predictor.start({video.slice(1, 0, 1), kActions.slice(1, 0, 1)});
@@ -41,10 +42,35 @@ TEST(SelfFeed, WithEveryFrameReplacedEnoughPassesAreARollout) {
   EXPECT_GT(distance(inputs.slice(1, 1), video.slice(1, 1)), 0.1);
 }
 
+// Of fields: what was never measured before the forecasts is the filler in them too.
+TEST(SelfFeed, OfFieldsIsARolloutToo) {
+  const auto model = testing::field_model();
+  model->to(at::kDouble);
+  const data::Clips clips = testing::field_clips(2, 7);
+  const data::Clips fed = self_fed(*model->as_forecaster(), clips, 1, 6, Stream(1));
+  EXPECT_TRUE(fed.inputs_valid.select(1, 5).equal(clips.valid.select(1, 0))) << "as only the first frame was seen";
+  at::NoGradGuard no_grad;
+  generate::Predictor predictor(*model, {.batch = 2, .compile = false});
+  predictor.start(data::frames_of(clips, 0, 1));
+  const at::Tensor alone = generate::rollout(predictor, clips.actions.slice(1, 1), 6);
+  EXPECT_LT(distance(fed.inputs.slice(1, 1), alone), 1e-9);
+  const double l = model->loss(fed, {}).loss.item<double>();
+  EXPECT_NE(l, model->loss(clips, {}).loss.item<double>());
+  data::Clips some = self_fed(*model->as_forecaster(), clips, 0.5, 1, Stream(1));
+  for (int64_t b = 0; b < 2; ++b) {
+    at::Tensor ever = at::zeros_like(clips.valid[0][0]);
+    for (int64_t t = 0; t < 7; ++t) {
+      const bool own = !some.inputs[b][t].equal(clips.video[b][t]);
+      EXPECT_TRUE(some.inputs_valid[b][t].equal(own ? ever : clips.valid[b][t])) << b << t;
+      if (!own) ever = ever.logical_or(clips.valid[b][t]);
+    }
+  }
+}
+
 TEST(SelfFeed, OnePassPutsInForecastsFromTrueFrames) {
   const auto model = make();
   const at::Tensor next = model->as_forecaster()->forecasts({kVideo.slice(1, 0, 8)}, kActions.slice(1, 1));
-  const at::Tensor inputs = self_fed_inputs(*model->as_forecaster(), {kVideo, kActions}, 0.5, 1, Stream(1));
+  const at::Tensor inputs = self_fed(*model->as_forecaster(), {kVideo, kActions}, 0.5, 1, Stream(1)).inputs;
   int64_t replaced = 0;
   for (int64_t b = 0; b < 2; ++b) {
     EXPECT_TRUE(at::equal(inputs[b][0], kVideo[b][0]));
@@ -76,7 +102,7 @@ TEST(SelfFeed, OfCodesWithEveryFrameReplacedEnoughPassesAreARollout) {
   data::Clips clips;
   clips.codes = codes, clips.actions = kActions;
   models::Forecaster& forecaster = *model->as_forecaster();
-  const at::Tensor inputs = self_fed_inputs(forecaster, clips, 1, 8, Stream(1));
+  const at::Tensor inputs = self_fed(forecaster, clips, 1, 8, Stream(1)).inputs;
   ASSERT_EQ(inputs.sizes(), codes.sizes());
   EXPECT_TRUE(at::equal(inputs.slice(1, 0, 1), codes.slice(1, 0, 1)));
   models::State state = forecaster.start(data::frames_of(clips, 0, 1), {});
@@ -105,7 +131,7 @@ TEST(SelfFeed, OfCodesWithEveryFrameReplacedEnoughPassesAreARollout) {
 TEST(SelfFeed, DrawsFromItsStreamAlone) {
   const auto model = make();
   const auto inputs = [&](uint64_t seed, double p) {
-    return self_fed_inputs(*model->as_forecaster(), {kVideo}, p, 2, Stream(seed));
+    return self_fed(*model->as_forecaster(), {kVideo}, p, 2, Stream(seed)).inputs;
   };
   EXPECT_TRUE(at::equal(inputs(1, 0.5), inputs(1, 0.5)));
   EXPECT_FALSE(at::equal(inputs(1, 0.5), inputs(2, 0.5)));

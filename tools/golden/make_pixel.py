@@ -111,7 +111,9 @@ class Pixel:
                 weights(name + ".shortcut", d, n, 1, bias=False)
 
         depths, blocks = c["depths"], c["blocks"]
-        weights("encoder.first", depths[0], c["channels"], 3)
+        seen = c["channels"] - len(c.get("diagnostic", []))
+        inputs = seen * (2 if c.get("mask_input") else 1) + (c["action_maps"] + 1 if "action_maps" in c else 0)
+        weights("encoder.first", depths[0], inputs, 3)
         n, b = depths[0], 0
         for i, d in enumerate(depths):
             for _ in range(1 if i == 0 else blocks):
@@ -145,9 +147,24 @@ class Pixel:
         p["decoder.last.bias"] = 0.1 * rng.normal(size=c["channels"])
         return p
 
-    def predict(self, video, actions):
-        """video [B,T,C,H,W] -> predictions of frames 1..T, [B,T,C,H,W]; actions [B,T] lead to frames 1..T."""
-        c, (B, T, C, H, W) = self.c, video.shape
+    def beside(self, video, valid, maps):
+        """What the encoder sees of frames: seen channels, their mask, maps of the frames to come and where they are masked."""
+        c, parts = self.c, []
+        for k in range(c["channels"]):
+            if k not in c.get("diagnostic", []):
+                parts.append(video[:, :, k] * valid[:, :, k] if c.get("mask_input") else video[:, :, k])
+        if c.get("mask_input"):
+            parts += [valid[:, :, k] * 1.0 for k in range(c["channels"]) if k not in c.get("diagnostic", [])]
+        if "action_maps" in c:
+            gone = np.isnan(maps).any(2)
+            parts += [np.where(gone, 0, maps[:, :, m]) for m in range(c["action_maps"])] + [gone * 1.0]
+        return np.stack(parts, 2)
+
+    def predict(self, video, actions, valid=None):
+        """video [B,T,C,H,W] -> predictions of frames 1..T, [B,T,C,H,W]; actions [B,T] or maps [B,T,M,H,W] lead to them."""
+        c = self.c
+        video = self.beside(video, valid if valid is not None else np.ones(video.shape, bool), actions)
+        B, T, C, H, W = video.shape
         scale = 2 ** (len(c["depths"]) - 1)
         ph, pw = -H % scale, -W % scale
         x = np.pad(video, ((0, 0), (0, 0), (0, 0), (0, ph), (0, pw)), mode="edge").transpose(1, 0, 2, 3, 4)
@@ -172,6 +189,9 @@ CASES = {
                       loss_weight=0.3, core=dict(name="convs5", features=8, state_size=4, layers=1, groups=2)),
     "pixel_flat": dict(channels=3, height=5, width=4, depths=[6], blocks=1, actions=0, action_features=1,
                        loss_weight=1.0, core=dict(name="convs5", features=4, state_size=4, layers=1, groups=1)),
+    "pixel_field": dict(channels=3, height=6, width=7, depths=[4, 6], blocks=1, actions=0, action_features=1,
+                        action_maps=2, mask_input=True, diagnostic=[1], loss_weight=0.4,
+                        core=dict(name="convs5", features=4, state_size=4, layers=1, groups=2)),
 }
 
 
@@ -182,19 +202,32 @@ def build(case, seed):
     shape = (B, T, case["channels"], case["height"], case["width"])
     video = np.float32(rng.uniform(-1, 1, size=shape))
     actions = rng.integers(-1, max(case["actions"], 1), size=(B, T + N)) if case["actions"] > 1 else np.zeros((B, T + N), int)
+    valid = np.ones(shape, bool)
+    if "action_maps" in case:
+        actions = np.float32(rng.uniform(-1, 1, size=(B, T + N, case["action_maps"]) + shape[3:]))
+        actions[rng.uniform(size=actions.shape) < 0.05] = np.nan
+    if case.get("mask_input"):
+        valid = rng.uniform(size=shape) < 0.6
+        valid[:, :, :, 0, :3] = False  # land
+        valid[:, 2] = False  # a frame that was not measured at all
+        video[~valid] = 0
     v = video.astype(np.float64)
-    r = model.predict(v[:, :-1], actions[:, 1:T])
-    e = r - v[:, 1:]
-    l2, l1 = (e ** 2).sum((2, 4)).mean(), np.abs(e).sum((2, 4)).mean()  # over channel and width
+    r = model.predict(v[:, :-1], actions[:, 1:T], valid[:, :-1])
+    e = (r - v[:, 1:])[valid[:, 1:]]
+    row = case["channels"] * case["width"]
+    l2, l1 = (e ** 2).mean() * row, np.abs(e).mean() * row  # over channel and width
     w = case["loss_weight"]
-    frames = list(v[:, :K].transpose(1, 0, 2, 3, 4))
+    frames, masks = list(v[:, :K].transpose(1, 0, 2, 3, 4)), list(valid[:, :K].transpose(1, 0, 2, 3, 4))
     for k in range(K, K + N):  # the whole sequence again for every frame: slow and sure
         sequence = np.stack(frames, 1)
-        frames.append(np.clip(model.predict(sequence, actions[:, 1:k + 1])[:, -1], -1, 1))
+        frames.append(np.clip(model.predict(sequence, actions[:, 1:k + 1], np.stack(masks, 1))[:, -1], -1, 1))
+        masks.append(valid[:, :K].any(1))
     out = {"config": np.frombuffer(json.dumps(case).encode(), np.uint8), "video": video, "actions": actions,
            "prediction": np.float32(r), "l1": np.float64(l1), "l2": np.float64(l2),
            "loss": np.float64(w * l2 + (1 - w) * l1), "rollout": np.float32(np.stack(frames[K:], 1)),
            "context": np.int64(K), "parameter_count": np.int64(sum(v.size for v in model.p.values()))}
+    if case.get("mask_input"):
+        out["valid"] = valid.astype(np.uint8)
     out.update({"param." + k: v for k, v in model.p.items()})
     return out
 

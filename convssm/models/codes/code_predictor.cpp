@@ -57,7 +57,7 @@ LossOutput CodePredictor::loss_of(const Clips& clips, const Choices& choices, co
   return {total, {{"cross_entropy", total.detach()}, {"nats_per_code", per_code}}, make_state(out.state)};
 }
 
-at::Tensor CodePredictor::forecasts(const Clips& clips, const at::Tensor& coming) {
+at::Tensor CodePredictor::forecasts(const Clips& clips, const at::Tensor& coming, const State& start) {
   at::NoGradGuard no_grad;
   ops::require("forecasts", clips.codes.defined() && !clips.video.defined(),
                "a model of codes forecasts codes (train.self_feed): it needs clips that are encoded, see convssm data "
@@ -67,7 +67,7 @@ at::Tensor CodePredictor::forecasts(const Clips& clips, const at::Tensor& coming
   const at::Tensor blind = blind_rows(coming, B).to(codes.device());
   const at::Tensor features = hide_frames(features_of(codes), B, options_.masking, blind);
   std::vector<at::Tensor> likely;  // what the decoder says of all codes is the largest of all
-  State state;
+  State state = core_state(start);
   for (int64_t k = 0; k < T; k += kFramesAtOnce) {
     const int64_t end = std::min(k + kFramesAtOnce, T);
     auto out = dynamics_.run(features.slice(0, k * B, end * B), B, slice_actions(coming, k, end), state,

@@ -30,7 +30,8 @@ class CodePredictor : public CodeModel {
   LossOutput loss_of(const Clips& clips, const Choices& choices, const State& start = {});
 
   State start(const Clips& context, const Seeds& seeds) override;
-  at::Tensor forecasts(const Clips& clips, const at::Tensor& coming) override;  // of clips of codes
+  at::Tensor forecasts(const Clips& clips, const at::Tensor& coming,
+                       const State& start = {}) override;  // of clips of codes
   bool feeds_itself() const override { return true; }
   bool draws() const override { return options_.sampling.draws(); }
   State observe(const State& state, const at::Tensor& frame, const at::Tensor& action) override;

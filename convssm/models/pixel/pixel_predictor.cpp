@@ -13,22 +13,28 @@
 namespace convssm::models {
 namespace {
 
-// Frames that start() and forecasts() run through the core at once.
-constexpr int64_t kContextFrames = 16;
-
-constexpr const char* kFrame = "frame";
-
 int64_t padding(int64_t size, int64_t multiple) { return (multiple - size % multiple) % multiple; }
+
+// The mean of `each` over the pixels that count; all if `valid` is undefined.
+at::Tensor mean_of(const at::Tensor& each, const at::Tensor& valid) {
+  if (!valid.defined()) return at::mean(each);
+  const at::Tensor counted = at::where(valid, each, at::zeros({}, each.options()));
+  return counted.sum() / valid.sum().clamp_min(1).to(each.scalar_type());
+}
 
 }  // namespace
 
-PixelOptions::PixelOptions() { core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}}; }
+PixelOptions::PixelOptions() {
+  actions.takes_maps = true;
+  core = {{"name", "convs5"}, {"features", 256}, {"state_size", 256}, {"layers", 8}};
+}
 
 PixelOptions PixelOptions::from_json(const nlohmann::json& json) {
   PixelOptions o;
   OptionReader read("model", json);
   o.read_from(read);
   read("loss_weight", o.loss_weight);
+  read("mask_input", o.mask_input);
   read.finish();
   return o;
 }
@@ -45,7 +51,8 @@ PixelPredictorImpl::PixelPredictorImpl(const PixelOptions& options) : options_(o
   const int64_t scale = options.encoder.scale();
   pad_height_ = padding(options.height, scale);
   pad_width_ = padding(options.width, scale);
-  encoder_ = register_module("encoder", nn::Encoder(options.channels, options.encoder, stream.split("encoder")));
+  input_ = pixel::EncoderInput({options.channels, options.seen, options.mask_input, options.actions.action_maps});
+  encoder_ = register_module("encoder", nn::Encoder(input_.channels(), options.encoder, stream.split("encoder")));
   const cores::FrameShape latent{options.encoder.depths.back(), (options.height + pad_height_) / scale,
                                  (options.width + pad_width_) / scale};
   dynamics_ = Dynamics(*this, options.core, options.actions, latent, stream);
@@ -61,7 +68,7 @@ void PixelPredictorImpl::check(const char* operation, const Clips& clips) const 
       video.size(2) == options_.channels && video.size(3) == options_.height && video.size(4) == options_.width;
   ops::require(operation, fits, "video must be [B,T,{},{},{}], the frames of this model, got {}", options_.channels,
                options_.height, options_.width, ops::shape_text(video.sizes()));
-  dynamics_.actions().check(operation, clips.actions);
+  dynamics_.actions().check(operation, clips.actions, options_.height, options_.width);
 }
 
 void PixelPredictorImpl::check_data(const data::DataFormat& data) const {
@@ -71,15 +78,31 @@ void PixelPredictorImpl::check_data(const data::DataFormat& data) const {
   dynamics_.actions().check_data(data.actions);
 }
 
-at::Tensor PixelPredictorImpl::features_of(const at::Tensor& frames) {
-  at::Tensor x = frames;
+data::ActionFormat PixelPredictorImpl::actions() const {
+  data::ActionFormat format = dynamics_.actions().format();
+  if (format.maps > 0) format.height = options_.height, format.width = options_.width;
+  return format;
+}
+
+double PixelPredictorImpl::loss_terms(const Clips& clips) const {
+  return clips.valid.defined() ? clips.valid.slice(1, 1).sum().item<double>() : Model::loss_terms(clips);
+}
+
+at::Tensor PixelPredictorImpl::features_of(const at::Tensor& frames, const at::Tensor& measured,
+                                           const at::Tensor& coming) {
+  at::Tensor x = input_.join(frames, measured, takes_maps() ? coming : at::Tensor());
   if (pad_height_ > 0 || pad_width_ > 0) x = at::replication_pad2d(x, {0, pad_width_, 0, pad_height_});
   return encoder_(x);
 }
 
-cores::CoreOutput PixelPredictorImpl::run_core(const at::Tensor& frames, const at::Tensor& coming, const State& inner,
+cores::CoreOutput PixelPredictorImpl::run_core(const at::Tensor& frames, const at::Tensor& valid,
+                                               const at::Tensor& coming, const State& inner,
                                                const data::ClipTiming& timing) {
-  return dynamics_.run(features_of(time_first(frames)), frames.size(0), coming, inner, timing);
+  const auto turned = [](const at::Tensor& x) { return x.defined() ? time_first(x) : x; };
+  const at::Tensor measured = input_.masks() && valid.defined() ? input_.seen_of(turned(valid)) : at::Tensor();
+  const at::Tensor maps = takes_maps() ? turned(coming) : at::Tensor();
+  return dynamics_.run(features_of(time_first(frames), measured, maps), frames.size(0),
+                       takes_maps() ? at::Tensor() : coming, inner, timing);
 }
 
 at::Tensor PixelPredictorImpl::decode(const at::Tensor& features) {
@@ -92,93 +115,31 @@ LossOutput PixelPredictorImpl::loss(const Clips& clips, const LossContext&, cons
   const int64_t L = clips.frames() - 1;
   ops::require("loss", L > 0, "a clip needs at least 2 frames (train.frames), one to see and one to predict, got {}",
                clips.frames());
-  const at::Tensor seen = (clips.inputs.defined() ? clips.inputs : clips.video).slice(1, 0, L);
+  const bool given = clips.inputs.defined();
+  const at::Tensor seen = (given ? clips.inputs : clips.video).slice(1, 0, L);
+  const at::Tensor valid = given && clips.inputs_valid.defined() ? clips.inputs_valid : clips.valid;
   const at::Tensor coming = slice_actions(clips.actions, 1, L + 1);
-  auto out = run_core(seen, coming, core_state(start), slice_timing(clips.timing, 0, L));
-  at::Tensor difference = decode(out.y.flatten(0, 1)) - time_first(clips.video.slice(1, 1));
-  if (clips.valid.defined()) difference = difference * time_first(clips.valid.slice(1, 1));
+  auto out = run_core(seen, slice_actions(valid, 0, L), coming, core_state(start), slice_timing(clips.timing, 0, L));
+  const at::Tensor difference = decode(out.y.flatten(0, 1)) - time_first(clips.video.slice(1, 1));
+  const at::Tensor counts = clips.valid.defined() ? time_first(clips.valid.slice(1, 1)) : at::Tensor();
 
   const double row = static_cast<double>(options_.width * options_.channels);
-  const at::Tensor l2 = at::mean(difference * difference) * row, l1 = at::mean(at::abs(difference)) * row;
+  const at::Tensor l2 = mean_of(difference * difference, counts) * row, l1 = mean_of(at::abs(difference), counts) * row;
   const at::Tensor total = options_.loss_weight * l2 + (1 - options_.loss_weight) * l1;
   return {total, {{"l1", l1.detach()}, {"l2", l2.detach()}}, make_state(out.state)};
 }
-
-at::Tensor PixelPredictorImpl::forecasts(const Clips& clips, const at::Tensor& coming) {
-  at::NoGradGuard no_grad;
-  check("forecasts", clips);
-  const int64_t B = clips.batch(), T = clips.frames();
-  at::Tensor all = at::empty(clips.video.sizes(), clips.video.options());
-  State inner;
-  for (int64_t k = 0; k < T; k += kContextFrames) {
-    const int64_t end = std::min(k + kContextFrames, T);
-    auto out = run_core(clips.video.slice(1, k, end), slice_actions(coming, k, end), inner,
-                        slice_timing(clips.timing, k, end));
-    const at::Tensor frames = at::clamp(decode(out.y.flatten(0, 1)), -1, 1);
-    all.slice(1, k, end).copy_(frames.unflatten(0, {end - k, B}).transpose(0, 1));
-    inner = std::move(out.state);
-  }
-  return all;
-}
-
-// The core after all frames but the last, each with the action that follows it.
-State PixelPredictorImpl::take_in(const Clips& context) {
-  const int64_t known = context.frames() - 1;
-  State inner;
-  for (int64_t k = 0; k < known; k += kContextFrames) {
-    const int64_t end = std::min(k + kContextFrames, known);
-    inner = run_core(context.video.slice(1, k, end), slice_actions(context.actions, k + 1, end + 1), inner,
-                     slice_timing(context.timing, k, end))
-                .state;
-  }
-  return inner;
-}
-
-State PixelPredictorImpl::start(const Clips& context, const Seeds&) {
-  at::NoGradGuard no_grad;
-  check("start", context);
-  ops::require("start", context.frames() > 0, "a context needs at least 1 frame, got 0");
-  const auto last = [](const at::Tensor& x) { return x.defined() ? x.select(1, x.size(1) - 1).clone() : x; };
-  const data::ClipTiming& timing = context.timing;
-  return make_state(take_in(context), kFrame, last(context.video), false,
-                    {last(timing.dt), last(timing.resets), timing.step_rescale});
-}
-
-State PixelPredictorImpl::observe(const State& state, const at::Tensor& frame, const at::Tensor& action) {
-  at::NoGradGuard no_grad;
-  const at::Tensor waiting = waiting_frame(state);
-  ops::require_shape("observe", "frame", frame, waiting.sizes());
-  const ssm::Timing timing = waiting_timing(state, waiting.size(0));
-  State inner = core_state(state);
-  if (!forecast_waits(state)) inner = dynamics_.step(features_of(waiting), action, inner, timing).state;
-  return make_state(inner, kFrame, frame.clone(), false, {{}, {}, timing.step_rescale});
-}
-
-Forecast PixelPredictorImpl::next(const State& state, const at::Tensor& action) {
-  at::NoGradGuard no_grad;
-  ops::require("next", !state.empty(), "the state is empty; start() makes one from a context");
-  const at::Tensor waiting = waiting_frame(state);
-  const ssm::Timing timing = waiting_timing(state, waiting.size(0));
-  auto out = dynamics_.step(features_of(waiting), action, core_state(state), timing);
-  const at::Tensor frame = at::clamp(decode(out.y), -1, 1);
-  return {frame, make_state(out.state, kFrame, frame, true, {{}, {}, timing.step_rescale})};
-}
-
-at::Tensor PixelPredictorImpl::waiting_frame(const State& state) const {
-  return waiting_value(state, kFrame, {options_.channels, options_.height, options_.width}, at::kFloat);
-}
-
-int64_t PixelPredictorImpl::clips_in(const State& state) const { return waiting_frame(state).size(0); }
 
 std::unique_ptr<FrameEngine> PixelPredictorImpl::compile(const EngineOptions& options) {
   return compiles() ? pixel::make_plan_engine(*this, options) : nullptr;
 }
 
 void PixelPredictorImpl::plan(nn::FramePlan& plan) {
-  const std::vector<int64_t> sizes{plan.batch(), options_.channels, options_.height, options_.width};
-  const at::Tensor frame = plan.door("frame", sizes), next = plan.door("next", sizes);
-  const nn::Buffer x = plan.from_frame(frame, options_.height + pad_height_, options_.width + pad_width_);
-  const nn::Buffer y = dynamics_.plan(plan, encoder_->plan(plan, x));
+  const int64_t B = plan.batch(), H = options_.height, W = options_.width;
+  const at::Tensor input = plan.door("input", {B, input_.channels(), H, W}),
+                   next = plan.door("next", {B, options_.channels, H, W});
+  const nn::Buffer x = plan.from_frame(input, H + pad_height_, W + pad_width_);
+  // Masks and maps may be still while ranges are watched, and not later: they go in exactly.
+  const nn::Buffer y = dynamics_.plan(plan, encoder_->plan(plan, x, input_.beside()));
   plan.to_frame(decoder_->plan(plan, y), next);
 }
 

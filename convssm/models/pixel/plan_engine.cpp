@@ -1,11 +1,13 @@
-// The pixel predictor run by a plan, whose doors are the tensors of its state. For 8-bit integers a plan in float32 goes
-// first and watches what the convolutions see: on the context, then on a few forecasts of its own.
+// The pixel predictor run by a plan, whose doors are the tensors of its state but for the frame that waits: what the encoder
+// sees of it is known when the action that follows is. For 8-bit integers a plan in float32 goes first and watches what the
+// convolutions see: on the context, then on a few forecasts of its own, under the last maps that are known.
 #include "convssm/models/pixel/plan_engine.h"
 
 #include <ATen/ATen.h>
 
 #include "convssm/models/core_plan.h"
 #include "convssm/models/pixel/pixel_predictor.h"
+#include "convssm/models/pixel/waiting_frame.h"
 #include "convssm/models/waiting_state.h"
 #include "convssm/nn/watched_plan.h"
 #include "convssm/ops/check.h"
@@ -30,7 +32,7 @@ class PlanEngine : public FrameEngine {
     refuse_times({timing.dt, timing.resets, timing.step_rescale});
     take_in(context);
     if (!plan_.watching()) return;
-    calibrate();
+    calibrate(model_.takes_maps() ? last_action(context) : at::Tensor());
     take_in(context);  // by the plan that goes on from it, as at any later start
   }
 
@@ -47,33 +49,39 @@ class PlanEngine : public FrameEngine {
         write(door(name), name, state.get(name));
       }
     }
-    replace(frame);
+    waiting_ = waiting_with(frame.to(at::kFloat).clone(), state, model_.encoder_input());
+    empty_ = false;
     forecast_waits_ = forecast_waits(state);
-    if (plan_.watching()) calibrate();
+    if (plan_.watching() && !model_.takes_maps()) calibrate({});
   }
 
   State save() const override {
     at::NoGradGuard no_grad;
     State state;
+    if (empty_) return state;
     for (const std::string& name : plan_->states()) state.set(name, door(name).clone());
-    state.set(kFrame, door("frame").clone());
+    state.set(kFrame, waiting_.frame.clone());
+    waiting_.add_to(state);
     if (forecast_waits_) state.set(kForecastWaits, at::ones({1}));
     return state;
   }
 
   void observe(const at::Tensor& frame, const at::Tensor& action) override {
     at::NoGradGuard no_grad;
+    if (!empty_) ops::require_shape("engine", "frame", frame, waiting_.frame.sizes());
     if (!empty_ && !forecast_waits_) run_states(action);
-    replace(frame);
+    wait_for(waiting_.seen(frame, model_.encoder_input()));
   }
 
   at::Tensor next(const at::Tensor& action) override {
     at::NoGradGuard no_grad;
-    set_action(*plan_, model_.action_input(), action);
+    if (plan_.watching() && !calibrating_) calibrate(action);  // of a state, whose maps were not known
+    put_in(action);
     plan_->run();
-    door("frame").copy_(door("next"));
+    const at::Tensor next = door("next").clone();
+    waiting_ = waiting_.forecast(next);
     forecast_waits_ = true;
-    return door("next").clone();
+    return next.clone();  // the state keeps the other
   }
 
  private:
@@ -91,9 +99,19 @@ class PlanEngine : public FrameEngine {
                  "a compiled model takes no dt, resets and step_rescale; take the eager engine");
   }
 
+  void put_in(const at::Tensor& action) {
+    const at::Tensor maps = model_.takes_maps() ? action : at::Tensor();
+    if (maps.defined()) {
+      const PixelOptions& o = model_.options();
+      ops::require_shape("engine", "action", maps, {plan_->batch(), o.actions.action_maps, o.height, o.width});
+    }
+    door("input").copy_(model_.encoder_input().join(waiting_.frame, waiting_.mask, maps));
+    set_action(*plan_, model_.action_input(), action);
+  }
+
   // The waiting frame goes in.
   void run_states(const at::Tensor& action) {
-    set_action(*plan_, model_.action_input(), action);
+    put_in(action);
     if (plan_.watching()) {
       plan_->run();  // with the decoder, whose convolutions are watched too
     } else {
@@ -101,28 +119,39 @@ class PlanEngine : public FrameEngine {
     }
   }
 
-  void replace(const at::Tensor& frame) {
-    write(door("frame"), "frame", frame);
+  void wait_for(WaitingFrame frame) {
+    waiting_ = std::move(frame);
+    waiting_.frame = waiting_.frame.to(at::kFloat);
     empty_ = forecast_waits_ = false;
+  }
+
+  static at::Tensor last_action(const Clips& context) {
+    return context.actions.defined() ? context.actions.select(1, context.frames() - 1) : context.actions;
   }
 
   void take_in(const Clips& context) {
     for (const std::string& name : plan_->states()) plan_->begin(name);
-    replace(context.video.select(1, 0));
-    for (int64_t k = 1; k < context.frames(); ++k) {
-      observe(context.video.select(1, k), context.actions.defined() ? context.actions.select(1, k) : context.actions);
+    for (int64_t k = 0; k < context.frames(); ++k) {
+      const Clips frame = data::frames_of(context, k, k + 1);
+      if (k > 0) run_states(last_action(frame));
+      WaitingFrame coming = last_of(frame, model_.encoder_input());
+      if (k > 0 && coming.mask.defined()) coming.measured = at::maximum(waiting_.measured, coming.mask);
+      wait_for(std::move(coming));
     }
   }
 
-  void calibrate() {
+  void calibrate(const at::Tensor& action) {
     const State here = save();
-    for (int64_t k = 0; k < kWatchedForecasts; ++k) next({});
+    calibrating_ = true;
+    for (int64_t k = 0; k < kWatchedForecasts; ++k) next(action);
+    calibrating_ = false;
     plan_.settle();
     load(here);
   }
 
   PixelPredictorImpl& model_;
-  bool empty_ = true, forecast_waits_ = false;
+  bool empty_ = true, forecast_waits_ = false, calibrating_ = false;
+  WaitingFrame waiting_;
   nn::WatchedPlan plan_;
 };
 
