@@ -24,13 +24,16 @@ at::Tensor best_future(const std::string& metric, const at::Tensor& values) {
 Frames as_frames(const at::Tensor& video, bool quantize) {
   if (!quantize) return {metrics::to_f01(video), {}};
   const at::Tensor bytes = metrics::truncate_u8(video);
-  return {metrics::u8_to_f01(bytes), bytes};
+  return {metrics::u8_to_f01(bytes), bytes, metrics::to_f01(video)};
 }
 
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast) {
   FrameScores scores;
   for (const auto& [info, metric] : metrics.frame_metrics()) {
-    at::Tensor values = info->bytes ? metric(truth.bytes, forecast.bytes) : metric(truth.f01, forecast.f01);
+    const auto taken = [&, &info = info](const Frames& x) {
+      return info->bytes ? x.bytes : info->uncut && x.uncut.defined() ? x.uncut : x.f01;
+    };
+    at::Tensor values = metric(taken(truth), taken(forecast));
     if (info->name.starts_with("psnr")) {
       const metrics::CappedPsnr capped = metrics::cap_psnr(values);
       values = capped.values;

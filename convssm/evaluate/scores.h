@@ -15,8 +15,9 @@ namespace convssm::evaluate {
 
 // Frames [B,N,C,H,W] as the metrics take them.
 struct Frames {
-  at::Tensor f01;    // float32 in [0,1]
-  at::Tensor bytes;  // the same as uint8; undefined if they are not 8-bit numbers
+  at::Tensor f01;         // float32 in [0,1]
+  at::Tensor bytes;       // the same as uint8; undefined if they are not 8-bit numbers
+  at::Tensor uncut = {};  // float32 in [0,1] as they were before they became 8-bit numbers; undefined: f01
 };
 
 // From video in [-1,1]; quantize: by way of 8 bits, cut down.
