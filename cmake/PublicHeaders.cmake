@@ -25,7 +25,7 @@ set(convssm_headers
     data/convert.h data/dataset.h data/field_choice.h data/field_writer.h data/folder.h data/frame_format.h data/frame_view.h data/inspect.h data/loader.h data/moving_mnist.h data/walk.h
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
-    metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
+    metrics/ensemble.h metrics/events.h metrics/field_errors.h metrics/field_weights.h metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
     metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
@@ -42,7 +42,8 @@ set(convssm_headers
     generate/state_file.h
     train/carried_states.h train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h
-    evaluate/compare.h evaluate/evaluate.h evaluate/reconstruct.h evaluate/scores.h evaluate/setting.h
+    evaluate/compare.h evaluate/evaluate.h evaluate/field_contest.h evaluate/field_scores.h evaluate/reconstruct.h
+    evaluate/references.h evaluate/scores.h evaluate/setting.h evaluate/skill_options.h
     evaluate/timing_study.h evaluate/truth.h
     run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/frame_size.h run/model_file.h run/recorder.h run/run_folder.h
     run/tokenizer_section.h run/training_run.h

@@ -43,6 +43,11 @@ Channel read_channel(const nlohmann::json& json) {
   return channel;
 }
 
+void check_channels(const char* operation, const at::Tensor& frames, const FrameFormat& format) {
+  ops::require(operation, frames.dim() >= 3 && frames.size(-3) == format.depth(), "frames must be [...,{},H,W], got {}",
+               format.depth(), ops::shape_text(frames.sizes()));
+}
+
 }  // namespace
 
 void check_scale(const Channel& channel, ErrorKind kind, const char* where) {
@@ -148,10 +153,9 @@ nlohmann::json FrameFormat::to_json() const {
   return json;
 }
 
-at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {
-  ops::require("in_units", frames.dim() >= 3 && frames.size(-3) == format.depth(),
-               "frames must be [...,{},H,W], got {}", format.depth(), ops::shape_text(frames.sizes()));
-  at::Tensor x = frames.cpu().to(at::kDouble) + 1;
+at::Tensor values_of(const at::Tensor& frames, const FrameFormat& format) {
+  check_channels("values_of", frames, format);
+  at::Tensor x = frames.detach().cpu().to(at::kDouble) + 1;
   for (int64_t c = 0; c < format.depth(); ++c) {
     const Channel& channel = format.channels[static_cast<size_t>(c)];
     const double low = channel.scaled(channel.low), high = channel.scaled(channel.high);
@@ -159,6 +163,25 @@ at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {
     plane.mul_(0.5 * (high - low)).add_(low);
     if (channel.log_offset > 0) plane.exp_().sub_(channel.log_offset);
   }
+  return x;
+}
+
+at::Tensor frames_of_values(const at::Tensor& values, const FrameFormat& format) {
+  check_channels("frames_of_values", values, format);
+  at::Tensor x = values.detach().cpu().to(at::kDouble).clone();
+  for (int64_t c = 0; c < format.depth(); ++c) {
+    const Channel& channel = format.channels[static_cast<size_t>(c)];
+    const double low = channel.scaled(channel.low), high = channel.scaled(channel.high);
+    at::Tensor plane = x.select(-3, c);
+    if (channel.log_offset > 0) plane.add_(channel.log_offset).log_();
+    plane.sub_(low).mul_(2 / (high - low)).sub_(1);
+  }
+  return x.to(at::kFloat);
+}
+
+at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format) {
+  check_channels("in_units", frames, format);
+  const at::Tensor x = values_of(frames, format);
   const at::Tensor values = format.is_8_bit() ? x.round().clamp(0, 255).to(at::kByte) : x.to(at::kFloat);
   return values.movedim(-3, -1).contiguous();
 }

@@ -60,6 +60,11 @@ struct FrameFormat {
   bool one_range() const;  // and scale
 };
 
+// Frames [...,C,H,W] in [-1,1] as values in the units of the data, float64 on the CPU, and back.
+at::Tensor values_of(const at::Tensor& frames, const FrameFormat& format);
+at::Tensor frames_of_values(const at::Tensor& values,
+                            const FrameFormat& format);  // float32; outside of a range: outside of [-1,1]
+
 // Frames [...,C,H,W] in [-1,1] as [...,H,W,C] of the data: bytes if every channel is 0 to 255, else float32 in its units.
 at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format);
 

@@ -53,6 +53,13 @@ const std::vector<std::string>& metrics_of(const EvaluateOptions& o, const Setti
   return setting.metrics.empty() ? o.metrics : setting.metrics;
 }
 
+// How fields are scored in units, and what the references are made of.
+nlohmann::json describe_skill(const EvaluationJob& job) {
+  return {{"weights", job.fields->rows.defined() ? "cosine of latitude" : "none"},
+          {"event", "value >= threshold"},
+          {"acc", job.references.usual() == nullptr ? "none: there is no climatology" : "uncentred, mean over fields"}};
+}
+
 nlohmann::json describe_protocol(const EvaluationJob& job, const std::vector<metrics::MetricSet>& metrics) {
   nlohmann::json protocol = job.options.to_json();
   protocol["futures"] = job.futures;
@@ -62,7 +69,15 @@ nlohmann::json describe_protocol(const EvaluationJob& job, const std::vector<met
   protocol["pixels"] = job.options.quantize ? "8 bits, cut down, then [0,1]" : "float32 in [0,1]";
   protocol["precision"] = generate::name(job.engine.precision);
   protocol["metrics"] = nlohmann::json::object();
-  protocol["left_out"] = nlohmann::json::array();
+  protocol["left_out"] = job.references.left_out;
+  protocol["references"] = nlohmann::json::object();
+  for (const NamedReference& one : job.references.all) {
+    const std::string about = one.reference->about();
+    protocol["references"][one.info->name] = about.empty() ? one.info->summary : about;
+  }
+  if (job.fields != nullptr) protocol["skill"] = describe_skill(job);
+  protocol.erase("thresholds");
+  if (job.fields == nullptr) protocol.erase("fss_windows"), protocol.erase("skill");
   std::set<std::string> left_out;
   for (const metrics::MetricSet& set : metrics) {
     protocol["metrics"].update(set.description());
@@ -83,7 +98,9 @@ nlohmann::json join(nlohmann::json protocol, const EvaluateOptions& o, std::vect
   if (o.settings[0].name.empty()) {
     nlohmann::json& one = results[0].json;
     protocol["identical_frames"] = one["identical_frames"];
-    return {{"protocol", protocol}, {"horizons", one["horizons"]}, {"curves", one["curves"]}};
+    nlohmann::json all = {{"protocol", protocol}, {"horizons", one["horizons"]}, {"curves", one["curves"]}};
+    if (one.contains("skill")) all["skill"] = one["skill"];
+    return all;
   }
   nlohmann::json settings = nlohmann::json::array();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -134,7 +151,11 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
   const std::vector<Window> windows = find_windows(dataset, o);
   const Truth truth(model, dataset, o.real);
   const bool draws = models::forecaster_of(model).draws();
-  const EvaluationJob job{model, dataset, o, truth, windows, name, engine, draws ? o.futures : 1};
+  const bool in_units = o.skill.wanted(dataset);
+  const Fields fields = in_units ? fields_of(dataset, o.skill) : Fields();
+  const References references = make_references(o.references, in_units, dataset);
+  const EvaluationJob job{
+      model, dataset, o, truth, windows, name, engine, draws ? o.futures : 1, references, in_units ? &fields : nullptr};
   std::vector<SettingResult> results;
   int64_t before = 0;
   bool go_on = true;
@@ -147,7 +168,10 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
   }
   Evaluation all;
   all.metrics = join(describe_protocol(job, metrics), o, results);
-  for (SettingResult& result : results) all.clips.push_back(std::move(result.clips));
+  for (SettingResult& result : results) {
+    all.clips.push_back(std::move(result.clips));
+    all.error_maps.push_back(std::move(result.error_maps));
+  }
   return all;
 }
 

@@ -11,7 +11,9 @@
 
 #include "convssm/data/comparison.h"
 #include "convssm/data/dataset.h"
+#include "convssm/evaluate/field_contest.h"
 #include "convssm/evaluate/setting.h"
+#include "convssm/evaluate/skill_options.h"
 #include "convssm/evaluate/truth.h"
 #include "convssm/generate/predictor.h"
 #include "convssm/metrics/metric_set.h"
@@ -31,7 +33,9 @@ struct EvaluateOptions {
   bool quantize = true;                         // pixels become 8 bits, truncated, before they are compared
   Real real = Real::originals;                  // what forecasts are compared with
   std::vector<std::string> metrics = {};        // by name; empty: all that fit and whose weights are at hand
-  uint64_t seed = 1;                            // of the futures of models that draw
+  uint64_t seed = 1;                            // of the futures of models that draw, and of ties in ranks
+  SkillOptions skill = {};                      // scores in the units of the data
+  std::vector<std::string> references = {};     // forecasts without a model, by name; empty: those that apply
 
   // The `evaluate` section of a config. Unknown keys are errors.
   static EvaluateOptions from_json(const nlohmann::json& json);
@@ -41,9 +45,11 @@ struct EvaluateOptions {
 struct Evaluation {
   // The content of metrics.json. Of one setting without a name {"protocol", "horizons": [...], "curves": {...}}; of others
   // {"protocol", "settings": [{"name", "context", "frames", "horizons": [...], "curves": {...}}, ...]}. With clips that
-  // know their revisits, a horizon also has "seen_before" and "never_seen" (seen.h).
+  // know their revisits, a horizon also has "seen_before" and "never_seen" (seen.h). Fields in units have "skill" beside the
+  // horizons (field_contest.h).
   nlohmann::json metrics;
-  std::vector<data::Comparison> clips;  // those that are shown, of each setting
+  std::vector<data::Comparison> clips;                // those that are shown, of each setting
+  std::vector<std::vector<VariableMaps>> error_maps;  // of each setting, of each variable of fields; none of pictures
 };
 
 // `engine` is how the frames are made (its batch is options.batch): by default as `convssm generate` makes them, so that a

@@ -4,6 +4,7 @@
 #include "convssm/base/error.h"
 #include "convssm/base/option_reader.h"
 #include "convssm/evaluate/evaluate.h"
+#include "convssm/evaluate/references.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -71,6 +72,12 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
   read("real", [&](const std::string& text) { o.real = parse_real(text); });
   read("metrics", o.metrics);
   read("seed", o.seed);
+  read("skill", [&](const std::string& text) { o.skill.skill = parse_skill(text); });
+  nlohmann::json thresholds = nlohmann::json::object();
+  read("thresholds", thresholds);
+  o.skill.thresholds = read_thresholds(thresholds);
+  read("fss_windows", o.skill.fss_windows);
+  read("references", o.references);
   read.finish();
   require(o.frames > 0, "frames", "positive", o.frames);
   require(o.samples > 0, "samples", "positive", o.samples);
@@ -79,7 +86,9 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
   require(o.chunk > 0, "chunk", "positive", o.chunk);
   require(o.batch > 0, "batch", "positive", o.batch);
   require(o.strips >= 0, "strips", "0 or positive", o.strips);
+  for (const int64_t window : o.skill.fss_windows) require(window > 0, "fss_windows", "at least 1 pixel", window);
   for (const std::string& metric : o.metrics) metrics::find_metric(metric);
+  for (const std::string& reference : o.references) find_reference(reference);
   return o;
 }
 
@@ -87,6 +96,8 @@ nlohmann::json EvaluateOptions::to_json() const {
   nlohmann::json json = {{"samples", samples},   {"futures", futures}, {"stride", stride},   {"chunk", chunk},
                          {"batch", batch},       {"strips", strips},   {"real", name(real)}, {"metrics", metrics},
                          {"quantize", quantize}, {"seed", seed}};
+  json.update(skill.to_json());
+  json["references"] = references;
   if (settings[0].name.empty()) {
     json["context"] = settings[0].context;
     json["horizons"] = settings[0].horizons;

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "convssm/metrics/chunked.h"
 #include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
@@ -14,6 +16,13 @@ std::vector<double> to_vector(const at::Tensor& values) {
   return {x.data_ptr<double>(), x.data_ptr<double>() + x.numel()};
 }
 
+// [clips,frames] -> the means of the clips [known,1] over the frames that have a value, without the clips that have none.
+at::Tensor of_known_clips(const at::Tensor& values) {
+  if (!at::isnan(values).any().item<bool>()) return values;
+  const at::Tensor means = at::nanmean(values, 1);
+  return means.masked_select(at::isnan(means).logical_not()).unsqueeze(1);
+}
+
 // [clips,futures] -> [clips]
 at::Tensor best_future(const std::string& metric, const at::Tensor& values) {
   return metrics::find_metric(metric).better > 0 ? values.amax(1) : values.amin(1);
@@ -24,13 +33,30 @@ at::Tensor best_future(const std::string& metric, const at::Tensor& values) {
 Frames as_frames(const at::Tensor& video, bool quantize) {
   if (!quantize) return {metrics::to_f01(video), {}};
   const at::Tensor bytes = metrics::truncate_u8(video);
-  return {metrics::u8_to_f01(bytes), bytes};
+  return {metrics::u8_to_f01(bytes), bytes, {}, metrics::to_f01(video)};
+}
+
+Frames Measured::truth(bool quantize) const {
+  Frames frames = as_frames(truth_, quantize);
+  if (valid_.defined()) frames.share = valid_.to(at::kDouble).mean({2, 3, 4});
+  return frames;
+}
+
+Frames Measured::forecast(const at::Tensor& video, bool quantize) const {
+  return as_frames(valid_.defined() ? at::where(valid_, video, truth_) : video, quantize);
 }
 
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast) {
   FrameScores scores;
   for (const auto& [info, metric] : metrics.frame_metrics()) {
-    at::Tensor values = info->bytes ? metric(truth.bytes, forecast.bytes) : metric(truth.f01, forecast.f01);
+    const auto taken = [&, &info = info](const Frames& x) {
+      return info->bytes ? x.bytes : info->uncut && x.uncut.defined() ? x.uncut : x.f01;
+    };
+    at::Tensor values = metric(taken(truth), taken(forecast));
+    if (truth.share.defined()) {
+      if (info->name.starts_with("psnr")) values = values + 10 * truth.share.log10();
+      values = values.masked_fill(truth.share == 0, std::numeric_limits<double>::quiet_NaN());
+    }
     if (info->name.starts_with("psnr")) {
       const metrics::CappedPsnr capped = metrics::cap_psnr(values);
       values = capped.values;
@@ -65,24 +91,29 @@ nlohmann::json Scores::row(int64_t frames, int64_t chunk, bool spread) const {
   nlohmann::json row = {{"name", name_}};
   for (const auto& [metric, batches] : values_) {
     const auto put = [&, &metric = metric](const char* mean, const char* deviation, const at::Tensor& values) {
-      const metrics::ChunkedMean found = metrics::chunked_mean(values, chunk);
+      const at::Tensor known = of_known_clips(values);
+      if (known.size(0) == 0) return;
+      const metrics::ChunkedMean found = metrics::chunked_mean(known, chunk);
       row[metric][mean] = found.mean;
       if (spread && found.chunks > 1) row[metric][deviation] = found.deviation;
     };
     const at::Tensor values = at::cat(batches).slice(2, 0, frames);
     put("mean", "std", values.mean(1));
-    if (values.size(1) > 1) put("best", "best_std", best_future(metric, values.mean(2)).unsqueeze(1));
+    if (values.size(1) > 1) put("best", "best_std", best_future(metric, at::nanmean(values, 2)).unsqueeze(1));
   }
   return row;
 }
 
 nlohmann::json Scores::row_of(int64_t frames, const at::Tensor& counted) const {
-  const at::Tensor these = counted.slice(1, 0, frames).to(at::kDouble).unsqueeze(1);
-  const double count = these.sum().item<double>();
-  if (count == 0) return nullptr;
+  const at::Tensor these = counted.slice(1, 0, frames);
+  if (these.sum().item<int64_t>() == 0) return nullptr;
   nlohmann::json row = {{"name", name_}};
   for (const auto& [metric, batches] : values_) {
-    const at::Tensor sums = (at::cat(batches).slice(2, 0, frames).to(at::kDouble) * these).sum(2);  // [clips,futures]
+    const at::Tensor values = at::cat(batches).slice(2, 0, frames).to(at::kDouble);  // [clips,futures,N]
+    const at::Tensor known = these.unsqueeze(1).logical_and(at::isnan(values).logical_not());
+    const double count = known.select(1, 0).sum().item<double>();
+    if (count == 0) continue;
+    const at::Tensor sums = values.masked_fill(known.logical_not(), 0).sum(2);  // [clips,futures]
     row[metric] = {{"mean", sums.mean(1).sum().item<double>() / count}};
     if (sums.size(1) > 1) row[metric]["best"] = best_future(metric, sums).sum().item<double>() / count;
   }
@@ -90,11 +121,11 @@ nlohmann::json Scores::row_of(int64_t frames, const at::Tensor& counted) const {
 }
 
 std::vector<double> Scores::curve(const std::string& metric) const {
-  return to_vector(at::cat(values_.at(metric)).mean(1).mean(0));
+  return to_vector(at::nanmean(at::cat(values_.at(metric)).mean(1), 0));
 }
 
 std::vector<double> Scores::per_clip(const std::string& metric) const {
-  return to_vector(at::cat(values_.at(metric)).mean(1).mean(1));
+  return to_vector(at::nanmean(at::cat(values_.at(metric)).mean(1), 1));
 }
 
 std::vector<std::string> Scores::metrics() const {

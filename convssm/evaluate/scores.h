@@ -15,8 +15,24 @@ namespace convssm::evaluate {
 
 // Frames [B,N,C,H,W] as the metrics take them.
 struct Frames {
-  at::Tensor f01;    // float32 in [0,1]
-  at::Tensor bytes;  // the same as uint8; undefined if they are not 8-bit numbers
+  at::Tensor f01;         // float32 in [0,1]
+  at::Tensor bytes;       // the same as uint8; undefined if they are not 8-bit numbers
+  at::Tensor share = {};  // [B,N] of truth: how much of each frame was measured; undefined: all
+  at::Tensor uncut = {};  // float32 in [0,1] as they were before they became 8-bit numbers; undefined: f01
+};
+
+// Clips that were not measured everywhere, so that what was not counts nowhere.
+class Measured {
+ public:
+  // truth [B,N,C,H,W] in [-1,1], `valid` of its shape; undefined: all was measured.
+  Measured(at::Tensor truth, at::Tensor valid) : truth_(std::move(truth)), valid_(std::move(valid)) {}
+
+  Frames truth(bool quantize) const;
+  Frames forecast(const at::Tensor& video, bool quantize) const;  // with the truth's pixels where nothing was measured
+  const at::Tensor& valid() const { return valid_; }
+
+ private:
+  at::Tensor truth_, valid_;
 };
 
 // From video in [-1,1]; quantize: by way of 8 bits, cut down.
@@ -28,6 +44,8 @@ struct FrameScores {
   int64_t identical = 0;  // frames whose PSNR is infinite: they count with the largest one
 };
 
+// Where not all of truth was measured, the forecast has to hold the truth's pixels elsewhere. PSNR is then that of the measured
+// ones; errors summed over pixels are sums over those; other metrics see equal pixels there. Frames without any are NaN.
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast);
 
 // Parts of the same clips that follow each other in time.
@@ -38,7 +56,7 @@ class Scores {
   // `metrics` must outlive it.
   Scores(std::string name, const metrics::MetricSet& metrics) : name_(std::move(name)), metrics_(&metrics) {}
 
-  // A batch of clips, with one future or several of each: always the same number.
+  // Frames whose values are NaN count nowhere. A batch of clips, with one future or several of each: always the same number.
   void add(const FrameScores& clips) { add(std::vector<FrameScores>{clips}); }
   void add(const std::vector<FrameScores>& futures);
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "convssm/evaluate/contest.h"
+#include "convssm/evaluate/field_contest.h"
 #include "convssm/evaluate/futures.h"
 #include "convssm/evaluate/seen.h"
 #include "convssm/generate/actions.h"
@@ -18,16 +19,6 @@ namespace convssm::evaluate {
 namespace {
 
 constexpr const char* kCeiling = "tokenizer ceiling";
-
-Frames blank(const Frames& like) {
-  return {at::zeros_like(like.f01), like.bytes.defined() ? at::zeros_like(like.bytes) : at::Tensor()};
-}
-
-// The one frame [B,1,C,H,W] for as long as `like`.
-Frames repeated(const Frames& frame, const Frames& like) {
-  return {frame.f01.expand_as(like.f01).contiguous(),
-          like.bytes.defined() ? frame.bytes.expand_as(like.bytes).contiguous() : at::Tensor()};
-}
 
 std::vector<Scores> all_scores(const std::vector<Contest>& contests) {
   std::vector<Scores> all;
@@ -39,12 +30,14 @@ class SettingRun {
  public:
   SettingRun(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics)
       : job_(job), o_(job.options), setting_(setting), metrics_(metrics), futures_(job.model, job.engine, o_.seed) {
-    std::vector<std::string> names = {job.name, "copy last frame", "blank frame"};
+    std::vector<std::string> names = {job.name};
+    for (const NamedReference& one : job.references.all) names.push_back(one.info->name);
     if (job.truth.has_ceiling() && job.truth.originals()) names.push_back(kCeiling);
     contests_.emplace_back(names, setting, metrics, o_.chunk);
     if (job.truth.has_ceiling() && !job.truth.originals()) {
       contests_.emplace_back(std::vector<std::string>{kCeiling}, setting, metrics, o_.chunk);
     }
+    if (job.fields != nullptr) fields_.emplace(names, *job.fields, setting, o_.seed);
     result_.clips.context = setting.context;
   }
 
@@ -62,18 +55,27 @@ class SettingRun {
     if (clips.revisit.defined()) seen_.push_back(seen_in_context(clips.revisit, K));
 
     const TrueVideos videos = job_.truth.of(clips, K);
-    const at::Tensor known = videos.real.slice(1, 0, K);
-    const Frames context = frames(known), truth = frames(videos.real.slice(1, K));
-    const at::Tensor future = futures_.of(clips, K, first, 0);
-    show(videos.real, at::cat({known, future}, 1));
-    Forecast ours{frames(future)};
-    for (int64_t i = 1; i < job_.futures; ++i) {
-      ours.others.push_back(score_frames(metrics_, truth, frames(futures_.of(clips, K, first, i))));
-    }
-    std::vector<Forecast> all = {ours, {repeated(frames(known.slice(1, K - 1)), truth)}, {blank(truth)}};
+    const at::Tensor known = videos.real.slice(1, 0, K), coming = videos.real.slice(1, K);
+    const Measured measured(coming, clips.valid.defined() ? clips.valid.slice(1, K).cpu() : at::Tensor());
+    const Frames context = frames(known), truth = measured.truth(o_.quantize);
     const bool apart = contests_.size() > 1;
-    if (videos.back.defined() && !apart) all.push_back({frames(videos.back)});
+    std::vector<std::vector<at::Tensor>> futures = {{futures_.of(clips, K, first, 0)}};
+    show(videos.real, at::cat({known, futures[0][0]}, 1));
+    std::vector<Forecast> all = {{measured.forecast(futures[0][0], o_.quantize)}};
+    for (int64_t i = 1; i < job_.futures; ++i) {
+      const at::Tensor future = futures_.of(clips, K, first, i);
+      all[0].others.push_back(score_frames(metrics_, truth, measured.forecast(future, o_.quantize)));
+      if (fields_) futures[0].push_back(future);
+    }
+    const Past past{known, clips.valid.defined() ? clips.valid.slice(1, 0, K).cpu() : at::Tensor(),
+                    clips.timing.times.defined() ? clips.timing.times.cpu() : at::Tensor()};
+    for (const NamedReference& one : job_.references.all) {
+      futures.push_back({one.reference->forecast(past, setting_.longest())});
+    }
+    if (videos.back.defined() && !apart) futures.push_back({videos.back});
+    for (size_t i = 1; i < futures.size(); ++i) all.push_back({measured.forecast(futures[i][0], o_.quantize)});
     contests_[0].add(context, truth, all);
+    if (fields_) fields_->add({coming, measured.valid(), usual_of(futures), first}, futures);
     if (!apart) return;
     contests_[1].add(frames(clips.video.slice(1, 0, K).cpu()), frames(videos.originals), {{frames(videos.back)}});
   }
@@ -89,11 +91,21 @@ class SettingRun {
             {"horizons", horizons(clips_of(seen) > 1)},
             {"curves", curves()}};
     if (has_actions_) json["actions"] = setting_.actions;
+    if (fields_) {
+      json["skill"] = fields_->to_json();
+      result_.error_maps = fields_->maps();
+    }
     return std::move(result_);
   }
 
  private:
   Frames frames(const at::Tensor& video) const { return as_frames(video, o_.quantize); }
+
+  // The forecast of the climatology, if it is among them.
+  at::Tensor usual_of(const std::vector<std::vector<at::Tensor>>& futures) const {
+    const NamedReference* usual = job_.references.usual();
+    return usual == nullptr ? at::Tensor() : futures[static_cast<size_t>(usual - job_.references.all.data()) + 1][0];
+  }
 
   void show(const at::Tensor& truth, const at::Tensor& forecast) {
     for (int64_t i = 0; i < truth.size(0); ++i) {
@@ -133,7 +145,8 @@ class SettingRun {
   const metrics::MetricSet& metrics_;
   Futures futures_;
   std::vector<Contest> contests_;  // against what is real; the ceiling apart if that is not the originals
-  std::vector<at::Tensor> seen_;   // [B,N] of each batch: frames of places that the context showed; empty: nobody knows
+  std::optional<FieldContest> fields_;
+  std::vector<at::Tensor> seen_;  // [B,N] of each batch: frames of places that the context showed; empty: nobody knows
   bool has_actions_ = false;
   SettingResult result_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "convssm/evaluate/evaluate.h"
+#include "convssm/evaluate/references.h"
 #include "convssm/evaluate/windows.h"
 
 namespace convssm::evaluate {
@@ -21,12 +22,15 @@ struct EvaluationJob {
   std::string name;
   generate::PredictorOptions engine;
   int64_t futures = 1;
+  const References& references;
+  const Fields* fields;  // in whose units forecasts are scored; null: they are not
 };
 
 struct SettingResult {
   nlohmann::json
-      json;  // {"samples", "clips", "identical_frames", "engine", "horizons", "curves", and "actions" if there are any}
+      json;  // {"samples", "clips", "identical_frames", "engine", "horizons", "curves", "skill" of fields, and "actions" if there are any}
   data::Comparison clips;
+  std::vector<VariableMaps> error_maps;
 };
 
 // `progress(done)` is told the clips done; a false ends it after that batch, with the clips so far.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "convssm/evaluate/evaluate.h"
+#include "convssm/evaluate/skill_table.h"
 #include "convssm/metrics/registry.h"
 
 namespace convssm::evaluate {
@@ -91,6 +92,14 @@ std::string basis_text(const nlohmann::json& protocol) {
   return text + weights + "\n";
 }
 
+// The scores of fields in units, of a setting.
+std::string units_text(const nlohmann::json& scores, const nlohmann::json& protocol) {
+  if (!scores.contains("skill")) return "";
+  const std::string weights = protocol["skill"]["weights"];
+  return fmt::format("\nin the units of the data{}\n", weights == "none" ? "" : ", pixels weighted by the " + weights) +
+         skill_text(scores["skill"]);
+}
+
 // "64 clips", or "64 windows of 2 clips".
 std::string samples_text(const nlohmann::json& protocol) {
   const auto plural = [](int64_t count, const char* word) {
@@ -117,11 +126,12 @@ std::string table_text(const nlohmann::json& metrics) {
                       size_text(protocol), real_text(protocol));
   if (!several) {
     for (const auto& horizon : metrics["horizons"]) text += horizon_text(horizon, how);
-    return text;
+    return text + units_text(metrics, protocol);
   }
   for (const auto& setting : metrics["settings"]) {
     text += setting_title(setting, samples);
     for (const auto& horizon : setting["horizons"]) text += horizon_text(horizon, how);
+    text += units_text(setting, protocol);
   }
   return text;
 }

@@ -16,6 +16,7 @@ MetricSet::MetricSet(const std::vector<std::string>& names, const WeightFolder& 
   }
   if (!names.empty()) return;
   for (const MetricInfo& info : all_metrics()) {
+    if (info.by_name) continue;
     if (const std::string why = objection(info, size); !why.empty()) {
       left_out_.push_back(fmt::format("{}: {}", info.name, why));
     } else if (const auto missing = missing_weights(info, weights); !missing.empty()) {

@@ -10,6 +10,7 @@
 #include "convssm/base/nearest.h"
 #include "convssm/metrics/i3d.h"
 #include "convssm/metrics/lpips.h"
+#include "convssm/metrics/openstl.h"
 #include "convssm/metrics/pixel_sums.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
@@ -70,6 +71,14 @@ MetricInfo pixel_sum(const char* name, const char* what, const char* reference, 
   return info;
 }
 
+// As the tables of OpenSTL give it, of frames before any cut to 8 bits.
+MetricInfo openstl(const char* name, const char* definition, int better, int digits, int64_t side, Function function) {
+  const std::string input = fmt::format("float32 in [0,1], not cut to 8 bits, from {0}x{0}", side);
+  MetricInfo info = of_frames(name, definition, input.c_str(), "OpenSTL with scikit-image up to 0.19", function);
+  info.better = better, info.digits = digits, info.smallest_side = side, info.uncut = true, info.by_name = true;
+  return info;
+}
+
 MetricInfo fvd() {
   MetricInfo info;
   info.name = "fvd_i3d";
@@ -93,12 +102,17 @@ std::vector<MetricInfo> make_list() {
       ssim("ssim_uniform7",
            "structural similarity: 7x7 uniform window inside the frame, unbiased variances, per channel",
            "skimage structural_similarity(data_range=1) by default", ssim_uniform7_side, ssim_uniform7),
-      pixel_sum("mse_sum", "squared", "MSE of the OpenSTL tables", mse_sum),
-      pixel_sum("mae_sum", "absolute", "MAE of the OpenSTL tables", mae_sum),
+      pixel_sum("mse_sum", "squared", "NumPy; mse_openstl is without the cut to 8 bits", mse_sum),
+      pixel_sum("mae_sum", "absolute", "NumPy; mae_openstl is without the cut to 8 bits", mae_sum),
       lpips(LpipsBackbone::squeeze, "SqueezeNet 1.1", "squeezenet", ""),
       lpips(LpipsBackbone::alex, "AlexNet", "alexnet", ", as in the paper's tables"),
       lpips(LpipsBackbone::vgg, "VGG16", "vgg16", ""),
       fvd(),
+      openstl("mse_openstl", "squared error summed over the pixels of each frame", -1, 2, 1, mse_sum),
+      openstl("mae_openstl", "absolute error summed over the pixels of each frame", -1, 2, 1, mae_sum),
+      openstl("ssim_openstl", "as ssim_uniform7, but with constants for a data range of 2", +1, 3, ssim_uniform7_side,
+              ssim_openstl),
+      openstl("psnr_openstl", "as psnr_f01", +1, 2, 1, psnr_f01),
   };
 }
 

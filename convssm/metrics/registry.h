@@ -26,6 +26,8 @@ struct MetricInfo {
   int64_t fewest_frames = 1;                             // of a clip
   bool pictures = false;                                 // 1 or 3 channels only
   bool bytes = false;                                    // takes uint8 instead of float32 in [0,1]
+  bool uncut = false;                                    // takes frames that were never cut to 8 bits
+  bool by_name = false;                                  // only where it is asked for
   std::vector<std::string> weights;                      // names of metrics/weights.h
   std::function<FrameMetric(const WeightFolder&)> make;  // empty for a metric of whole sets of clips
 };

@@ -11,7 +11,7 @@ MetricStyle metric_style(const std::string& name) {
   if (starts_with("ssim")) return {"SSIM", name, +1, 3};
   if (starts_with("lpips")) return {"LPIPS", name, -1, 3};
   if (starts_with("fvd")) return {"FVD", name, -1, 1};
-  if (starts_with("mse_sum") || starts_with("mae_sum")) return {name, "per frame", -1, 2};
+  if (starts_with("mse_") || starts_with("mae_")) return {name, "per frame", -1, 2};
   if (starts_with("loss")) return {name, "", -1, 4};
   return {name, "", 0, 4};
 }

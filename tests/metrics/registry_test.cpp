@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const MetricSet& set) {
 }
 
 TEST(MetricRegistry, EveryMetricSaysWhatItIs) {
-  EXPECT_EQ(all_metrics().size(), 10u);
+  EXPECT_EQ(all_metrics().size(), 14u);
   for (const MetricInfo& metric : all_metrics()) {
     EXPECT_EQ(&find_metric(metric.name), &metric);
     EXPECT_FALSE(metric.definition.empty() || metric.input.empty() || metric.reference.empty()) << metric.name;
@@ -68,6 +68,10 @@ TEST(MetricSet, AllMeansWhatFitsAndIsAtHand) {
   EXPECT_NE(set.left_out()[0].find("lpips_squeeze: it takes frames from 32x32 on"), std::string::npos);
   EXPECT_NE(set.left_out()[3].find("fvd_i3d: its weights 'i3d' are not in /nonexistent"), std::string::npos);
   EXPECT_TRUE(set.description().contains("ssim_uniform7"));
+
+  EXPECT_FALSE(set.description().contains("ssim_openstl"));
+  EXPECT_EQ(names_of(MetricSet({"mse_openstl"}, WeightFolder("/nonexistent"), kSmallGrey)),
+            (std::vector<std::string>{"mse_openstl"}));
 
   const MetricSet floats({}, WeightFolder("/nonexistent"), {5, 2, 8, 16, false});
   EXPECT_EQ(names_of(floats), (std::vector<std::string>{"psnr_f01", "ssim_uniform7", "mse_sum", "mae_sum"}));
