@@ -201,11 +201,12 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     if (kind && kind->open == open_animation) animations.insert(name);
     if (kind && kind->open == open_picture) pictures[folder_of(name)].push_back(name);
   }
-  std::vector<std::string> stacks;
+  std::vector<std::string> stacks, beside;  // and other pictures in their folders
   for (const auto& [folder, names] : pictures) {
     const std::vector<std::string> some = stacks_among(path, names);
     if (some.empty()) picture_folders.insert(folder);
     stacks.insert(stacks.end(), some.begin(), some.end());
+    if (!some.empty()) std::ranges::set_difference(names, some, std::back_inserter(beside));
   }
   animations.insert(stacks.begin(), stacks.end());
   const std::set<std::string> companions = companions_of(path, all, animations, picture_folders);
@@ -229,6 +230,8 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     found.names.assign(picture_folders.begin(), picture_folders.end());
     found.names.insert(found.names.end(), stacks.begin(), stacks.end());
     std::ranges::sort(found.names);
+    if (found.others == 0 && !beside.empty()) found.other = beside[0];
+    found.others += beside.size();
   }
   if (kinds == Kinds::one && is_field(wanted)) found.names = {"."};
   return found;

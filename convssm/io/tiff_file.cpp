@@ -171,7 +171,9 @@ TiffPage TiffFile::page() {
   if (!dtype)
     fail("samples of {} bits and format {} are not read; save it with 8 or 16 bits or as floats", bits, format);
   page.dtype = *dtype;
-  const auto compression = number<uint16_t>(TIFFTAG_COMPRESSION), colours = number<uint16_t>(TIFFTAG_PHOTOMETRIC);
+  const auto compression = number<uint16_t>(TIFFTAG_COMPRESSION);
+  uint16_t colours = PHOTOMETRIC_MINISBLACK;  // has no default of libtiff
+  TIFFGetField(file, TIFFTAG_PHOTOMETRIC, &colours);
   if (!TIFFIsCODECConfigured(compression)) fail("this libtiff cannot unpack its compression, number {}", compression);
   const bool converted = colours == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG;
   if (converted) TIFFSetField(file, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);

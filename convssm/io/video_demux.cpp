@@ -3,6 +3,7 @@
 #include "convssm/io/video_demux.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace convssm::io::libav {
 
@@ -32,12 +33,22 @@ Demuxer::Demuxer(std::shared_ptr<const Source> source)
   const int code = avformat_open_input(&format_, "", av_find_input_format(container_.demuxer), nullptr);
   check(code);  // on failure format_ is gone already
   try {
-    check(avformat_find_stream_info(format_, nullptr));
+    look_into_streams();
     choose_track();
   } catch (...) {
     avformat_close_input(&format_);
     throw;
   }
+}
+
+// Frames are decoded to find out what the streams are, by decoders of libav's own: with the limits of ours.
+void Demuxer::look_into_streams() {
+  const unsigned count = format_->nb_streams;  // it may grow
+  std::vector<AVDictionary*> options(count);
+  for (AVDictionary*& one : options) av_dict_set_int(&one, "max_pixels", max_pixels, 0);
+  const int code = avformat_find_stream_info(format_, options.data());
+  for (AVDictionary*& one : options) av_dict_free(&one);
+  check(code);
 }
 
 // Packets of the others are passed over without being read.

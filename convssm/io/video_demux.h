@@ -46,6 +46,7 @@ class Demuxer {
   }
 
  private:
+  void look_into_streams();
   void choose_track();
   int read(uint8_t* bytes, int size);
   int64_t seek_bytes(int64_t offset, int whence);

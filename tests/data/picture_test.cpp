@@ -90,6 +90,8 @@ TEST_F(Pictures, StacksAndFoldersOfFramesBesideEachOther) {
   copy("grey_f4.tif", "frames/2.tif");
   const FoundFiles found = find_recordings(folder.path(), Kinds::one);
   EXPECT_EQ(found.names, (std::vector<std::string>{"frames", "stacks/a.tif", "stacks/b.tif"}));
+  EXPECT_EQ(found.others, 1u);
+  EXPECT_EQ(found.other, "stacks/look.png");
 }
 
 TEST_F(Pictures, PnmFrames) {

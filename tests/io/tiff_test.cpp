@@ -100,15 +100,15 @@ std::string little(uint64_t value, int bytes) {
   return out;
 }
 
-// A page of `height` x `width` bytes in one strip of `size` bytes at 8.
+// A page of `height` x `width` bytes in one strip of `size` bytes at 8, that does not say what 0 is.
 std::string one_page(uint32_t height, uint32_t width, uint16_t compression, uint32_t size, uint32_t next = 0) {
   const auto entry = [](uint16_t tag, uint16_t type, uint32_t value) {
     return little(tag, 2) + little(type, 2) + little(1, 4) + little(value, 4);
   };
   const std::string directory = entry(256, 4, width) + entry(257, 4, height) + entry(258, 3, 8) +
-                                entry(259, 3, compression) + entry(262, 3, 1) + entry(273, 4, 8) + entry(277, 3, 1) +
+                                entry(259, 3, compression) + entry(273, 4, 8) + entry(277, 3, 1) +
                                 entry(278, 4, height) + entry(279, 4, size);
-  return std::string("II*\0", 4) + little(12, 4) + "abcd" + little(9, 2) + directory + little(next, 4);
+  return std::string("II*\0", 4) + little(12, 4) + "abcd" + little(8, 2) + directory + little(next, 4);
 }
 
 TEST(Tiff, MalformedFiles) {

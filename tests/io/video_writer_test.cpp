@@ -121,7 +121,8 @@ TEST(Video, Refuses) {
 TEST(Video, ReadsAnimationsAndPicturesAlone) {
   const ScratchFolder folder;
   for (const char* name : {"a.npy", "a.npz", "a.mpg", "gif"}) {
-    expect_error(ErrorKind::usage, "[read_animation] the name of an animation ends with .gif, .mp4, .mov, .avi, .mkv or .webm",
+    expect_error(ErrorKind::usage,
+                 "[read_animation] the name of an animation ends with .gif, .mp4, .mov, .avi, .mkv or .webm",
                  [&] { read_animation(folder.path(name)); });
   }
   expect_error(ErrorKind::io, "No such file", [&] { read_animation(folder.path("a.gif")); });
