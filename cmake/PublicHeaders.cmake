@@ -38,7 +38,7 @@ set(convssm_headers
     models/perceiver_ar/network.h models/perceiver_ar/past.h models/perceiver_ar/perceiver_ar.h
     models/pixel/encoder_input.h models/pixel/pixel_predictor.h models/registry.h models/sequence_options.h models/teco/draft_and_revise.h models/teco/mask_schedule.h
     models/teco/teco.h models/tokenizer.h models/vqgan/autoencoder.h models/vqgan/vqgan.h models/waiting_state.h
-    generate/context.h generate/frame_sink.h generate/generate.h generate/predictor.h generate/rollout.h
+    generate/context.h generate/frame_sink.h generate/generate.h generate/perturb.h generate/predictor.h generate/rollout.h
     generate/state_file.h
     train/carried_states.h train/gradients.h train/interval.h train/memory_estimate.h train/observer.h train/optimizer.h
     train/options.h train/trainer.h train/validation.h

@@ -19,6 +19,7 @@
 #include "convssm/data/picture.h"
 #include "convssm/generate/generate.h"
 #include "convssm/generate/grid_sink.h"
+#include "convssm/generate/perturb.h"
 #include "convssm/ops/device.h"
 #include "convssm/run/model_file.h"
 
@@ -45,6 +46,8 @@ void check(const GenerateCommand& c) {
   require(c.engine == "plan" || c.engine == "eager", "--engine must be plan or eager");
   generate::parse_precision(c.precision);
   require(c.samples > 0, "--samples must be positive");
+  require(c.perturb >= 0, "--perturb must be 0 or positive");
+  require(c.perturb == 0 || !c.context.empty(), "--perturb needs --context: a saved state goes on as it is");
   require(c.samples == 1 || c.state.empty(),
           "--samples needs --context: a saved state holds the random position of each of its futures");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
@@ -114,8 +117,12 @@ class Group {
  private:
   void take_in(models::Model& model, generate::Predictor& predictor) const {
     if (command_.state.empty()) {
-      return predictor.start(data::rows_of(start_.context, begin_, end_),
-                             models::Seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_));
+      const models::Seeds seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_);
+      predictor.start(data::rows_of(start_.context, begin_, end_), seeds);
+      if (command_.perturb == 0) return;
+      std::vector<double> sizes;
+      for (int64_t i = begin_; i < end_; ++i) sizes.push_back(i % command_.samples == 0 ? 0 : command_.perturb);
+      return predictor.start(generate::perturbed(predictor.state(), sizes, seeds));
     }
     predictor.start(start_.state);
     const data::Clips& seen = start_.observed;
@@ -237,7 +244,11 @@ void add_generate(CLI::App& app) {
                       "Array of the actions in .npz files; by default that of the training data");
   command->add_option("--frames", c->frames,
                       "Frames to generate; by default one for each action that is known, or 100. 0: only --save-state");
-  command->add_option("--samples", c->samples, "Futures of each clip, for models that draw")->capture_default_str();
+  command->add_option("--samples", c->samples, "Futures of each clip, for models that draw, or with --perturb")
+      ->capture_default_str();
+  command->add_option(
+      "--perturb", c->perturb,
+      "Noise on what the model remembers of the context, as 0.05 of its size, for all futures but the first");
   command->add_option("--seed", c->seed, "Of the futures: the same seed gives the same ones")->capture_default_str();
   command->add_option(
       "--out", c->out,

@@ -19,6 +19,7 @@ struct GenerateCommand {
   int64_t frames = -1;        // to generate; -1: one for each of `actions`, without them 100
   int64_t samples = 1;        // futures of each clip
   uint64_t seed = 1;          // of the futures
+  double perturb = 0;         // noise on what the model remembers, but for the first future of a clip
   bool with_context = false;  // the file begins with the context
   double fps = 10;
   int64_t scale = 0;  // 0: small frames are enlarged to about 64 pixels

@@ -82,8 +82,11 @@ class StartReader {
 
   void read_context() {
     const data::Clips clips = read_frames(c_.context);
-    if (c_.samples > 1 && !forecaster_.draws()) {
-      log_warning("this model draws no random numbers: the {} futures of a clip will be equal", c_.samples);
+    if (c_.samples > 1 && !forecaster_.draws() && c_.perturb == 0) {
+      log_warning(
+          "this model draws no random numbers: the {} futures of a clip will be equal; --perturb 0.05 makes them "
+          "differ",
+          c_.samples);
     }
     start_.clips = clips.batch();
     start_.rows = start_.clips * c_.samples;

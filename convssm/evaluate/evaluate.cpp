@@ -154,8 +154,11 @@ Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const Ev
   const bool in_units = o.skill.wanted(dataset);
   const Fields fields = in_units ? fields_of(dataset, o.skill) : Fields();
   const References references = make_references(o.references, in_units, dataset);
-  const EvaluationJob job{
-      model, dataset, o, truth, windows, name, engine, draws ? o.futures : 1, references, in_units ? &fields : nullptr};
+  const EvaluationJob job{model,      dataset,
+                          o,          truth,
+                          windows,    name,
+                          engine,     draws || o.perturb > 0 ? o.futures : 1,
+                          references, in_units ? &fields : nullptr};
   std::vector<SettingResult> results;
   int64_t before = 0;
   bool go_on = true;

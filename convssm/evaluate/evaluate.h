@@ -25,17 +25,18 @@ struct EvaluateOptions {
   std::vector<Setting> settings = {Setting()};  // one without a name, or several with names
   int64_t frames = 16;                          // of a clip, of tokenizers
   int64_t samples = 1024;                       // test clips, or windows of long ones
-  int64_t futures = 1;                          // of each clip, of models that draw
-  int64_t stride = 0;                           // frames between windows of a clip; 0: they do not overlap
-  int64_t chunk = 256;                          // the spread is that between the means of this many clips
-  int64_t batch = 8;                            // clips at once
-  int64_t strips = 4;                           // clips shown as pictures
-  bool quantize = true;                         // pixels become 8 bits, truncated, before they are compared
-  Real real = Real::originals;                  // what forecasts are compared with
-  std::vector<std::string> metrics = {};        // by name; empty: all that fit and whose weights are at hand
-  uint64_t seed = 1;                            // of the futures of models that draw, and of ties in ranks
-  SkillOptions skill = {};                      // scores in the units of the data
-  std::vector<std::string> references = {};     // forecasts without a model, by name; empty: those that apply
+  int64_t futures = 1;                          // of each clip, of models that draw or are perturbed
+  double perturb = 0;           // noise on what a model remembers (generate/perturb.h), but for the first future
+  int64_t stride = 0;           // frames between windows of a clip; 0: they do not overlap
+  int64_t chunk = 256;          // the spread is that between the means of this many clips
+  int64_t batch = 8;            // clips at once
+  int64_t strips = 4;           // clips shown as pictures
+  bool quantize = true;         // pixels become 8 bits, truncated, before they are compared
+  Real real = Real::originals;  // what forecasts are compared with
+  std::vector<std::string> metrics = {};     // by name; empty: all that fit and whose weights are at hand
+  uint64_t seed = 1;                         // of the futures of models that draw, and of ties in ranks
+  SkillOptions skill = {};                   // scores in the units of the data
+  std::vector<std::string> references = {};  // forecasts without a model, by name; empty: those that apply
 
   // The `evaluate` section of a config. Unknown keys are errors.
   static EvaluateOptions from_json(const nlohmann::json& json);

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "convssm/generate/generate.h"
+#include "convssm/generate/perturb.h"
 #include "convssm/generate/rollout.h"
 
 namespace convssm::evaluate {
@@ -15,6 +16,9 @@ at::Tensor Futures::of(const data::Clips& clips, int64_t K, int64_t first, int64
   models::Seeds seeds;
   for (int64_t i = 0; i < clips.batch(); ++i) seeds.push_back(generate::future_seed(seed_, first + i, future));
   predictor_->start(data::frames_of(clips, 0, K), seeds);
+  if (perturb_ > 0 && future > 0) {
+    predictor_->start(generate::perturbed(predictor_->state(), std::vector<double>(seeds.size(), perturb_), seeds));
+  }
   const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, K) : clips.actions;
   return generate::rollout(*predictor_, coming, clips.frames() - K).cpu();
 }

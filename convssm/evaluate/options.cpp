@@ -72,6 +72,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
   read("real", [&](const std::string& text) { o.real = parse_real(text); });
   read("metrics", o.metrics);
   read("seed", o.seed);
+  read("perturb", o.perturb);
   read("skill", [&](const std::string& text) { o.skill.skill = parse_skill(text); });
   nlohmann::json thresholds = nlohmann::json::object();
   read("thresholds", thresholds);
@@ -82,6 +83,7 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
   require(o.frames > 0, "frames", "positive", o.frames);
   require(o.samples > 0, "samples", "positive", o.samples);
   require(o.futures > 0, "futures", "positive", o.futures);
+  if (!(o.perturb >= 0)) fail(ErrorKind::usage, "[evaluate] perturb must be 0 or positive, got {}", o.perturb);
   require(o.stride >= 0, "stride", "0 or positive", o.stride);
   require(o.chunk > 0, "chunk", "positive", o.chunk);
   require(o.batch > 0, "batch", "positive", o.batch);
@@ -93,9 +95,9 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
 }
 
 nlohmann::json EvaluateOptions::to_json() const {
-  nlohmann::json json = {{"samples", samples},   {"futures", futures}, {"stride", stride},   {"chunk", chunk},
-                         {"batch", batch},       {"strips", strips},   {"real", name(real)}, {"metrics", metrics},
-                         {"quantize", quantize}, {"seed", seed}};
+  nlohmann::json json = {{"samples", samples}, {"futures", futures},   {"perturb", perturb}, {"stride", stride},
+                         {"chunk", chunk},     {"batch", batch},       {"strips", strips},   {"real", name(real)},
+                         {"metrics", metrics}, {"quantize", quantize}, {"seed", seed}};
   json.update(skill.to_json());
   json["references"] = references;
   if (settings[0].name.empty()) {

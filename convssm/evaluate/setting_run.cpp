@@ -29,7 +29,11 @@ std::vector<Scores> all_scores(const std::vector<Contest>& contests) {
 class SettingRun {
  public:
   SettingRun(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics)
-      : job_(job), o_(job.options), setting_(setting), metrics_(metrics), futures_(job.model, job.engine, o_.seed) {
+      : job_(job),
+        o_(job.options),
+        setting_(setting),
+        metrics_(metrics),
+        futures_(job.model, job.engine, o_.seed, o_.perturb) {
     std::vector<std::string> names = {job.name};
     for (const NamedReference& one : job.references.all) names.push_back(one.info->name);
     if (job.truth.has_ceiling() && job.truth.originals()) names.push_back(kCeiling);
