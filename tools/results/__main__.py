@@ -200,7 +200,8 @@ def main():
             if names or not options.rows and any(plan.makeable()):
                 link_recordings(plan, options.recordings, assets)
             if options.speed:
-                speed.measure(plan, program)
+                if plan.speed is not None:
+                    speed.measure(plan, program)
             elif names:
                 make_again(plan, names, program, options)
             elif not options.rows:

@@ -9,7 +9,7 @@ results/NAME/plan.json, that of another benchmark, has its records beside it:
     evaluate        arguments of every scoring
     parts           of the rows of a part: the config (`of`) and settings (`set`) they start from, and how they are scored (`evaluate`:
                     {name: arguments}; `metrics` in the run itself, others in folders of their names). `seed` is as `table`
-    speed           clip of which generation is measured: see speed.py
+    speed           clip of which generation is measured: see speed.py; null: it is not
     rows            each with its part, label, settings; `evaluate`: arguments of its own in every scoring; `lr`: no sweep
 """
 import json, statistics

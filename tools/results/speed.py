@@ -45,5 +45,7 @@ def rate_in(log, begin, frames):
 
 def missing(plan):
     """Whether a trained model has no speed yet."""
+    if plan.speed is None:
+        return False
     return any(plan.record(name) and (plan.runs / name).exists() and not (plan.records / name / "speed.json").exists()
                for name in plan.models())
