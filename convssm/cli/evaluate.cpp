@@ -23,7 +23,9 @@
 #include "convssm/io/yaml.h"
 #include "convssm/models/forecaster.h"
 #include "convssm/ops/device.h"
+#include "convssm/report/field_map.h"
 #include "convssm/report/report.h"
+#include "convssm/report/sections.h"
 #include "convssm/report/strips.h"
 #include "convssm/run/config.h"
 #include "convssm/run/model_file.h"
@@ -67,6 +69,31 @@ void save_pictures(const std::vector<data::Comparison>& settings, const std::str
   }
 }
 
+void save_error_maps(const std::vector<std::vector<evaluate::VariableMaps>>& settings, const std::string& out) {
+  std::error_code ignored;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(out + "/samples", ignored)) {
+    if (entry.path().filename().string().starts_with(report::kErrorMap)) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) fs::remove(path, ignored);
+  for (size_t s = 0; s < settings.size(); ++s) {
+    for (size_t v = 0; v < settings[s].size(); ++v) {
+      const evaluate::VariableMaps& found = settings[s][v];
+      report::FieldMaps maps{fmt::format("{}: error {} frames ahead", found.variable, found.frames),
+                             found.units,
+                             found.maps[0].size(0),
+                             found.maps[0].size(1),
+                             {}};
+      for (size_t i = 0; i < found.maps.size(); ++i) {
+        const at::Tensor values = found.maps[i].contiguous();
+        const auto* first = values.data_ptr<double>();
+        maps.maps.push_back({found.names[i], {first, first + values.numel()}});
+      }
+      report::write_field_maps_png(out + "/samples/" + report::error_map_file(s, v), maps);
+    }
+  }
+}
+
 struct Scored {
   const run::LoadedModel& loaded;
   const run::Config& config;
@@ -87,6 +114,7 @@ void keep(evaluate::Evaluation& result, const Scored& s, const StopRequest& stop
   }
   replace_file(s.out + "/metrics.json", result.metrics.dump(1) + "\n");
   save_pictures(result.clips, s.out);
+  save_error_maps(result.error_maps, s.out);
   report::write_report(s.out);
   log_info("written: {}/metrics.json, samples/evaluate*, report.html", s.out);
 }

@@ -125,12 +125,13 @@ std::string about_setting(const json& setting) {
   return fmt::format("<p class=\"soft small\">{}</p>\n", fmt::join(parts, " · "));
 }
 
-std::string setting_part(const ScoredSetting& setting, const json& protocol, size_t number) {
+std::string setting_part(const RunView& run, const ScoredSetting& setting, const json& protocol, size_t number) {
   std::string model = text_at(protocol, "model");
   if (model.empty()) model = "model";
   const std::string results =
       score_table(*setting.scores, protocol) +
-      horizon_charts(*setting.scores, model, number == 0 ? "horizon-" : fmt::format("horizon-{}-", number + 1));
+      horizon_charts(*setting.scores, model, number == 0 ? "horizon-" : fmt::format("horizon-{}-", number + 1)) +
+      skill_part(run, *setting.scores, model, number);
   if (results.empty() || setting.name.empty()) return results;
   return fmt::format("<h3>{}</h3>\n", escape(setting.name)) + about_setting(*setting.scores) + results;
 }
@@ -141,7 +142,7 @@ std::string evaluation(const RunView& run) {
   const json protocol = run.metrics.is_object() ? run.metrics.value("protocol", json()) : json();
   std::string results;
   const auto settings = scored_settings(run.metrics);
-  for (size_t i = 0; i < settings.size(); ++i) results += setting_part(settings[i], protocol, i);
+  for (size_t i = 0; i < settings.size(); ++i) results += setting_part(run, settings[i], protocol, i);
   results += codes_text(run.metrics);
   return section(
       "evaluation", "Evaluation",

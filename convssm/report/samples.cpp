@@ -100,7 +100,9 @@ std::string caption(const std::string& file_name) {
 
 std::string sample_images(const RunView& run) {
   std::string out;
-  for (const Sample& sample : run.samples.shown) out += image(sample, run);
+  for (const Sample& sample : run.samples.shown) {
+    if (!sample.name.starts_with(kErrorMap)) out += image(sample, run);  // those are part of the evaluation
+  }
   if (!out.empty()) out = "<div class=\"samples\">\n" + out + "</div>\n";
   if (run.samples.left_out > 0) {
     out += fmt::format("<p class=\"soft small\">{} more in the folder samples/ would make this page too large.</p>\n",

@@ -13,10 +13,16 @@ std::string overview(const RunView& run);           // state, progress, key numb
 std::string training_curves(const RunView& run);    // losses, learning rate, gradient norm, throughput
 std::string validation_curves(const RunView& run);  // each metric with its baselines
 std::string evaluation(const RunView& run);         // table over horizons, quality over the generated frames
-std::string sample_images(const RunView& run);      // the best picture first
-std::string commands(const RunView& run);           // to make the run again, and to use it
+// In units, of a setting of the evaluation, with the maps of its error from samples/.
+std::string skill_part(const RunView& run, const nlohmann::json& scores, const std::string& model, size_t setting);
+std::string sample_images(const RunView& run);  // the best picture first
+std::string commands(const RunView& run);       // to make the run again, and to use it
 std::string configuration(const RunView& run);
 std::string notes(const RunView& run);
+
+// The picture of the error of a variable in the folder samples/, "error-map-1.png" or "error-map-setting-2-1.png".
+inline constexpr const char* kErrorMap = "error-map";
+std::string error_map_file(size_t setting, size_t variable);
 
 // "step-000500.gif" -> "step 500"
 std::string caption(const std::string& file_name);

@@ -99,5 +99,35 @@ TEST_F(OwnData, TheConfigOfInspectTrainsAndIsScoredOnManyWindows) {
   EXPECT_EQ(scored.out.find("±"), std::string::npos) << scored.out;
 }
 
+// The row that moves: a copy of the last frame is wrong in two rows of twelve, by 0.75.
+TEST_F(OwnData, ValuesThatAreNoPicturesAreScoredInTheirUnits) {
+  fs::create_directory(folder.path("clips"));
+  for (const char* name : {"clips/a.npy", "clips/b.npy", "clips/c.npy", "clips/d.npy"}) write_wave(name, 40);
+  write_config("data: {name: folder, path: " + folder.path("clips") + ", low: 0, high: 1}");
+  ASSERT_EQ(train().code, 0);
+  const Outcome scored = run("evaluate " + at("run") + " 'evaluate.thresholds={channel 0: [0.5]}'");
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  for (const char* part :
+       {"in the units of the data", "channel 0, to 8 ahead", "rmse -", "csi >= 0.5 +", "fss 3 px >= 0.5"}) {
+    expect_contains(scored.out, part);
+  }
+  expect_contains(scored.err, "left out: climatology: nobody knows when the frames were taken");
+  expect_contains(scored.err, "left out: advection: frames of 12 x 12 are too small");
+  const auto metrics = nlohmann::json::parse(read_text(folder.path("run/metrics.json")));
+  const auto& copy = metrics["skill"]["horizons"][1]["rows"][1];
+  EXPECT_EQ(copy["name"], "copy last frame");
+  EXPECT_NEAR(copy["variables"]["channel 0"]["rmse"].get<double>(), std::sqrt(2.0 / 12) * 0.75, 1e-5);
+  EXPECT_EQ(copy["variables"]["channel 0"]["events"][0]["csi"], 0);
+  EXPECT_TRUE(fs::exists(folder.path("run/samples/error-map-1.png")));
+  expect_contains(read_text(folder.path("run/report.html")), "alt=\"error-map-1.png\"");
+  const Outcome off = run("evaluate " + at("run") + " evaluate.skill=off evaluate.metrics=[mse_openstl]");
+  EXPECT_EQ(off.out.find("in the units of the data"), std::string::npos);
+  expect_contains(off.out, "mse_openstl");
+  EXPECT_FALSE(fs::exists(folder.path("run/samples/error-map-1.png")));  // of the evaluation before
+  const Outcome wrong = run("evaluate " + at("run") + " 'evaluate.thresholds={rain: [0.5]}'");
+  EXPECT_EQ(wrong.code, 2);
+  expect_contains(wrong.err, "thresholds of an unknown channel");
+}
+
 }  // namespace
 }  // namespace convssm
