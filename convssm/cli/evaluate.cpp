@@ -174,8 +174,9 @@ void score_forecasts(const Scored& s, const EvaluateCommand& command) {
   check_masks(s);
   const auto metrics = evaluate::make_metrics(s.options, evaluate::scored_frames(model, s.dataset), s.weights,
                                               {.features = command.features});
-  if (s.options.futures > 1 && !models::forecaster_of(model).draws()) {
-    log_info("the model draws nothing: one future of each clip instead of {}", s.options.futures);
+  if (s.options.futures > 1 && s.options.perturb == 0 && !models::forecaster_of(model).draws()) {
+    log_info("the model draws nothing: one future of each clip instead of {}; evaluate.perturb=0.05 makes them differ",
+             s.options.futures);
   }
   make_folder(s.out + "/samples");
   const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
