@@ -37,9 +37,9 @@ TEST_F(CliFields, AreInspectedTrainedOnAndForecast) {
       run("data inspect " + at("d") + " 'variables=[t2m]' 'forcings=[hour, orography]' --config " + at("own.yaml"));
   ASSERT_EQ(look.code, 0) << look.err;
   for (const char* text :
-       {"t2m i16 [60, 8, 10] [time, lat, lon]", "2 files in the order of their times are one recording",
-        "times: 2019-03-01 00:00:00 to 2019-03-05 03:00:00, a frame every 1 hour", "channel    t2m [K]: 270 to 369.79",
-        "3 maps", "0.025% missing"}) {
+       {"'t2m' i16 [60, 8, 10] [time, lat, lon]", "2 files in the order of their times are one recording",
+        "times: 2019-03-01 00:00:00 to 2019-03-05 03:00:00, a frame every 1 hour",
+        "channel    't2m' [K]: 270.01 to 369.79", "3 maps", "0.025% missing"}) {
     expect_contains(look.out, text);
   }
   const std::string config = read_all(folder.path("own.yaml"));

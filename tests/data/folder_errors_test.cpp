@@ -31,7 +31,8 @@ TEST_F(FolderErrors, PixelsThatAreNotNumbersAreFound) {
 
 TEST_F(FolderErrors, EmptyFolders) {
   expect_refused(
-      {"holds no recordings: arrays (.npy, .npz, .h5, .hdf5), animations (.gif, .mp4, .m4v, .mov, .avi, .mkv, .webm), "
+      {"holds no recordings: fields (.nc, .nc4, .cdf, .zarr, .grib, .grb, .grib2, .grb2), arrays (.npy, .npz, .h5, "
+       ".hdf5), animations (.gif, .mp4, .m4v, .mov, .avi, .mkv, .webm), "
        "pictures"});
   folder.write("clip.flv", "");
   expect_refused({"holds no recordings", ", but 1 others"});

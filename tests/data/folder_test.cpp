@@ -234,12 +234,12 @@ TEST_F(FolderTest, ReadsAnimations) {
   EXPECT_EQ(open(all_train)->size(Split::train), 1u);
   EXPECT_EQ(open(all_train)->format().height, 6);
 
-  write("d.mp4", 4);
+  write("d.mp4", 8);
   const auto film = open({{"path", folder.path("d.mp4")}, {"test_fraction", 0.25}, {"valid_fraction", 0.25}});
   EXPECT_EQ(film->format().depth(), 3);
-  EXPECT_EQ(film->longest(Split::train), 2);
-  EXPECT_EQ(film->longest(Split::valid), 1);
-  EXPECT_EQ(film->longest(Split::test), 1);
+  EXPECT_EQ(film->longest(Split::train), 4);
+  EXPECT_EQ(film->longest(Split::valid), 2);
+  EXPECT_EQ(film->longest(Split::test), 2);
 }
 
 // Compressed files of many clips, read by several threads at once.
