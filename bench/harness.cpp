@@ -84,6 +84,7 @@ const std::vector<Group>& all_groups() {
       {"metrics", "LPIPS, SSIM and I3D against the same work in PyTorch", bench_metrics},
       {"peer", "training and generation of ConvS5 against the same model in PyTorch", bench_peer},
       {"worlds", "frames a second of the worlds that render themselves", bench_worlds},
+      {"fields", "windows of NetCDF, Zarr and GRIB files (--files) against xarray and h5py", bench_fields, false},
       {"limit", "ConvS5 models against their convolutions alone", bench_limit},
       {"cost", "the paper's cost table: every model at the paper's size, about 6 minutes", bench_cost, false},
       {"tokenizer", "encoding, decoding and training of the VQ-GAN against PyTorch", bench_tokenizer, false},

@@ -43,6 +43,7 @@ struct Settings {
   int rounds = 15;                  // how often each pair is measured
   std::vector<std::string> models;  // of the groups cost, scaling and complexity, by name; empty: all
   int64_t longest = 5000;           // frames, of the group complexity
+  std::vector<std::string> files;   // of the group fields: recordings to read; empty: small ones that it writes
   std::string peer_mode = "best";   // how PyTorch runs in the group peer: eager, compiled, or the faster of both
 
   bool wants(const std::string& model) const;
@@ -70,6 +71,7 @@ void bench_complexity(const Settings& settings, const Report& report);
 void bench_tokenizer(const Settings& settings, const Report& report);
 void bench_codes(const Settings& settings, const Report& report);
 void bench_models(const Settings& settings, const Report& report);
+void bench_fields(const Settings& settings, const Report& report);
 void bench_worlds(const Settings& settings, const Report& report);
 
 }  // namespace convssm::bench

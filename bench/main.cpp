@@ -97,6 +97,9 @@ int run_bench(int argc, char** argv) {
   app.add_option("--longest", options.settings.longest, "Frames of the longest clip in complexity, 25 or more")
       ->check(cli::positive_number())
       ->capture_default_str();
+  app.add_option("--files", options.settings.files,
+                 "Recordings to read in fields, files or folders of one variable; by default small ones that it writes")
+      ->delimiter(',');
   app.add_option("--peer", options.settings.peer_mode,
                  "How PyTorch runs in the group peer: eager, compiled (torch.compile), or the best of both")
       ->check(CLI::IsMember({"best", "eager", "compiled"}))

@@ -2,6 +2,7 @@
 // in turns, never at the same time. A process that died is noticed by the end of its output.
 #include "bench/python_peer.h"
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,15 +16,15 @@
 namespace convssm::bench {
 namespace {
 
-bool has_torch(const std::string& python) {
-  return std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0;
+bool has(const std::string& python, const std::string& packages) {
+  return std::system(fmt::format("{} -c 'import {}' > /dev/null 2>&1", python, packages).c_str()) == 0;
 }
 
-std::string find_python() {
+std::string find_python(const std::string& packages) {
   const char* chosen = std::getenv("CONVSSM_PYTHON");
   for (const std::string& python :
        {std::string(chosen == nullptr ? "" : chosen), std::string("python3"), std::string("/usr/bin/python3")}) {
-    if (!python.empty() && has_torch(python)) return python;
+    if (!python.empty() && has(python, packages)) return python;
   }
   return "";
 }
@@ -38,8 +39,9 @@ Pipe make_pipe() {
 
 }  // namespace
 
-std::unique_ptr<PythonPeer> PythonPeer::start(const std::string& script, const std::vector<std::string>& arguments) {
-  const std::string python = find_python();
+std::unique_ptr<PythonPeer> PythonPeer::start(const std::string& script, const std::vector<std::string>& arguments,
+                                              const std::string& packages) {
+  const std::string python = find_python(packages);
   if (python.empty()) return nullptr;
   std::unique_ptr<PythonPeer> peer(new PythonPeer(python, script, arguments));
   peer->version_ = peer->read_line();
@@ -78,7 +80,7 @@ std::string PythonPeer::read_line() {
   std::string line;
   int c = 0;
   while ((c = std::fgetc(in_)) != EOF && c != '\n') line += static_cast<char>(c);
-  if (c == EOF) fail(ErrorKind::data, "[bench] the PyTorch process ended early; its message is above");
+  if (c == EOF) fail(ErrorKind::data, "[bench] the Python process ended early; its message is above");
   return line;
 }
 
@@ -92,7 +94,7 @@ std::vector<double> PythonPeer::run(const std::string& work) {
   std::vector<double> numbers;
   for (double number = 0; words >> number;) numbers.push_back(number);
   if (first != "done" || !words.eof()) {
-    fail(ErrorKind::data, "[bench] expected 'done' and numbers of the PyTorch process, got '{}'", answer);
+    fail(ErrorKind::data, "[bench] expected 'done' and numbers of the Python process, got '{}'", answer);
   }
   return numbers;
 }

@@ -1,4 +1,4 @@
-// A Python process that does the same work in PyTorch, run in turns with ours: what users would have instead.
+// A Python process that does the same work in PyTorch, or by another package, run in turns with ours: what users would have instead.
 // Its script reads names of tasks from stdin, does each, and answers with a line "done",
 // with numbers behind it if it has any.
 //   auto peer = PythonPeer::start(script, {"2"});   if (peer) peer->run("ssim");
@@ -13,8 +13,9 @@ namespace convssm::bench {
 
 class PythonPeer {
  public:
-  // Null if there is no python3 with torch: $CONVSSM_PYTHON, python3 and /usr/bin/python3 are tried.
-  static std::unique_ptr<PythonPeer> start(const std::string& script, const std::vector<std::string>& arguments);
+  // Null if there is no python3 with the packages ("torch", "xarray, h5py"): $CONVSSM_PYTHON, python3 and /usr/bin/python3 are tried.
+  static std::unique_ptr<PythonPeer> start(const std::string& script, const std::vector<std::string>& arguments,
+                                           const std::string& packages = "torch");
   ~PythonPeer();
   PythonPeer(const PythonPeer&) = delete;
   PythonPeer& operator=(const PythonPeer&) = delete;
