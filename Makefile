@@ -45,7 +45,8 @@ performance: ## measure everything (about 20 minutes) and fill docs/performance.
 	$(BUILD)/bin/convssm bench --only complexity --json docs/performance_complexity.json
 	$(PYTHON) tools/pages performance
 
-results: setup ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
+results: ## train, score and record what docs/results.md lacks (hours, goes on where it stopped); ROW=name: one again
+	tools/setup.sh --pages
 	$(MAKE) --no-print-directory build
 	$(PYTHON) tools/results $(ROW)
 	$(if $(ROW),,$(PYTHON) tools/pages results)

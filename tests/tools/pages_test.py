@@ -6,7 +6,7 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(SOURCE / "tools/pages"))
 sys.dont_write_bytecode = True
 
-import complexity, marks, models, performance, results, timing, worlds
+import complexity, fields, marks, models, performance, results, timing, worlds
 
 
 def metrics(psnr, lpips):
@@ -264,6 +264,40 @@ class Worlds(unittest.TestCase):
                          "No row is recorded.\n")
         self.assertIn("`make results ROW=maze/b`", blocks["rows"]())
         self.assertEqual(worlds.table_block([]) + worlds.memory_block([]) + worlds.short_runs_block([], "ablation"), "")
+
+
+class Fields(unittest.TestCase):
+    """Scores in units: of a model with two seeds, and of forecasts without a model."""
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.records = [self.field_record("rain_convs5", "table", 1, 0.25), self.field_record("rain_convs5_seed2", "seed", 2, 0.75)]
+
+    def field_record(self, row, part, seed, rmse):
+        def scores(error, csi):
+            return {"rain": {"rmse": error, "bias": -0.5, "acc": None, "events": [
+                {"threshold": 2.0, "csi": csi, "far": None, "fss": {"15": 0.75, "3": 0.5}}]}}
+
+        rows = [{"name": "core", "variables": scores(rmse, 0.5)}, {"name": "advection", "variables": scores(0.625, 0.25)}]
+        curve = {"rmse": {"core": [rmse, None], "advection": [0.5, 0.75]}}
+        own = {**metrics(20, 0.1), "skill": {"variables": [{"name": "rain", "units": "mm", "thresholds": [2.0]}],
+                                             "horizons": [{"frames": 2, "rows": rows}],
+                                             "curves": {"frames": [1, 2], "variables": {"rain": curve}}}}
+        (self.folder / row).mkdir()
+        (self.folder / row / "metrics.json").write_text(json.dumps(own))
+        return {**record(row, "ConvS5, rain", part, "rain_convs5", seed=seed), "folder": str(self.folder / row), "metrics": own}
+
+    def test_a_table_for_each_horizon(self):
+        table = fields.table_block(self.records, "rain")
+        self.assertIn("**rain of ten minutes, mm: the first 2 frames of ten minutes** (32 windows)\n\n"
+                      "| model | RMSE ↓ | bias | CSI, 2 ↑ | FSS, 2, 3 px ↑ | FSS, 2, 15 px ↑ |\n", table)
+        self.assertIn("| ConvS5 | **0.5** ± 0.25 | -0.5 ± 0 | **0.5** ± 0 | 0.5 ± 0 | 0.75 ± 0 |\n"
+                      "| advection | 0.625 | -0.5 | 0.25 | 0.5 | 0.75 |\n", table)
+        self.assertEqual(fields.table_block(self.records, "sst"), "")
+
+    def test_curves_over_lead_time(self):
+        self.assertEqual(list(fields.curves(self.records)), [("rain of ten minutes, mm\n(ahead: frames of ten minutes)",
+                                                              {"ConvS5": [0.25, None], "advection": [0.5, 0.75]})])
 
 
 class Complexity(unittest.TestCase):

@@ -1,7 +1,7 @@
 """Fills the marked blocks of the pages, <!-- results table --> to <!-- end -->, and makes their pictures.
 
     python3 tools/pages results        docs/results.md and README.md, from the records under results/; blocks of `maze` and
-                                       `vizdoom` from those of results/maze and results/vizdoom
+                                       `vizdoom` from those of results/maze and results/vizdoom, of `fields` from results/fields
     python3 tools/pages performance    docs/performance.md, from docs/performance.json, performance_cost.json and
                                        performance_complexity.json
     python3 tools/pages models         docs/models.md, from docs/models_speed.json
@@ -11,7 +11,7 @@ What stands outside of the blocks stays, and a block without records too.
 import argparse, json, os, shutil, subprocess, tempfile
 from pathlib import Path
 
-import models, performance, worlds
+import fields, models, performance, worlds
 from marks import fill
 from results import Pictures, blocks, with_fvd
 
@@ -40,6 +40,10 @@ def fill_results(program):
         if any(Path("results", name).glob("*/record.json")):
             drawn.append(Pictures(read_records(program, f"results/{name}"), Path("docs"), Path("results", name)))
             texts = [fill(text, name, worlds.blocks(drawn[-1].records, name, drawn[-1], page)) for text, page in zip(texts, pages)]
+    measured = read_records(program, "results/fields") if any(Path("results/fields").glob("*/record.json")) else []
+    if measured:
+        texts = [fill(text, "fields", fields.blocks(measured, page)) for text, page in zip(texts, pages)]
+        drawing(lambda: fields.draw(measured, Path("docs/results_fields.png")))
     for pictures in drawn:
         for path, make in pictures.made.items():
             if isinstance(make, Path):
@@ -50,16 +54,19 @@ def fill_results(program):
         page.write_text(text)
 
 
+def drawing(draw):
+    try:
+        draw()
+    except ImportError:
+        raise SystemExit("error: the curves need matplotlib: tools/setup.sh --pages installs it for /usr/bin/python3")
+
+
 def fill_performance():
     page = Path("docs/performance.md")
     rows = performance.Rows([Path("docs/performance.json"), Path("docs/performance_cost.json")])
     lengths = performance.Rows([Path("docs/performance_complexity.json")])
     page.write_text(performance.filled(page.read_text(), rows, page.stem, lengths))
-    try:
-        performance.draw(rows, page)
-    except ImportError:
-        raise SystemExit("error: the tables are filled, the curves need matplotlib: tools/setup.sh --pages installs it for "
-                         "/usr/bin/python3")
+    drawing(lambda: performance.draw(rows, page))
 
 
 def fill_models():
