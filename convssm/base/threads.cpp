@@ -22,17 +22,6 @@
 namespace convssm {
 namespace {
 
-// cpu_set_t holds 1024 CPUs; the kernel refuses a mask smaller than its own, so grow until it accepts.
-int affinity_count() {
-  for (int cpus = CPU_SETSIZE; cpus <= 64 * CPU_SETSIZE; cpus *= 2) {
-    const auto release = [](cpu_set_t* mask) { CPU_FREE(mask); };
-    const std::unique_ptr<cpu_set_t, decltype(release)> mask(CPU_ALLOC(static_cast<size_t>(cpus)), release);
-    const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
-    if (mask && sched_getaffinity(0, size, mask.get()) == 0) return CPU_COUNT_S(size, mask.get());
-  }
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 #if defined(__x86_64__) || defined(__i386__)
 
 constexpr unsigned kFlushBits = 0x8040;  // FTZ (results) and DAZ (inputs)
@@ -65,8 +54,19 @@ bool flushes() { return false; }
 
 }  // namespace
 
+// cpu_set_t holds 1024 CPUs; the kernel refuses a mask smaller than its own, so grow until it accepts.
+int affinity_cpus() {
+  for (int cpus = CPU_SETSIZE; cpus <= 64 * CPU_SETSIZE; cpus *= 2) {
+    const auto release = [](cpu_set_t* mask) { CPU_FREE(mask); };
+    const std::unique_ptr<cpu_set_t, decltype(release)> mask(CPU_ALLOC(static_cast<size_t>(cpus)), release);
+    const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
+    if (mask && sched_getaffinity(0, size, mask.get()) == 0) return CPU_COUNT_S(size, mask.get());
+  }
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 int hardware_threads() {
-  const int allowed = std::max(1, affinity_count());
+  const int allowed = affinity_cpus();
   const auto quota = cgroup_cpus();
   return quota ? std::clamp(static_cast<int>(std::ceil(*quota)), 1, allowed) : allowed;
 }

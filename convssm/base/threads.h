@@ -7,6 +7,9 @@ namespace convssm {
 // CPUs that this process may use: its affinity mask, cut down to the CPU quota of its container. At least 1.
 int hardware_threads();
 
+// CPUs of its affinity mask alone.
+int affinity_cpus();
+
 // Parallel regions started from the calling thread use n threads. n from 1 to 4 * hardware_threads().
 void set_threads(int n);
 

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "convssm/base/short_waits.h"
 #include "convssm/base/threads.h"
 #include "convssm/ops/one_libtorch.h"
 
@@ -27,6 +28,7 @@ void start_runtime(const RuntimeOptions& options) {
   set_threads(choose_threads(options.threads));
   at::set_num_threads(threads());  // libtorch keeps a number of its own and would start with 1 on small machines
   flush_denormals_on_all_threads();
+  watch_for_company();
   if (options.keep_memory) install_caching_allocator();
   set_conv_algorithm(options.convolution);
 }
