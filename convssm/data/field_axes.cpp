@@ -170,6 +170,11 @@ Axis read_axis(const io::GridFile& file, const io::GridVariable& variable, int d
   return axis;
 }
 
+bool same_axis(const Axis& a, const Axis& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); };
+  return std::ranges::equal(a.values, b.values, near);
+}
+
 std::optional<FieldTimes> read_times(const io::GridFile& file, const io::GridVariable& variable,
                                      const FieldDimensions& dims) {
   const io::GridVariable* coordinate =

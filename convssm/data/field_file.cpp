@@ -62,11 +62,6 @@ bool describes_others(const io::GridFile& file, const io::GridVariable& variable
   return own == "latitude" || own == "longitude" || io::CfTime::is_time(units);
 }
 
-bool same_axis(const Axis& a, const Axis& b) {
-  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); };
-  return std::ranges::equal(a.values, b.values, near);
-}
-
 std::string level_text(double level) { return fmt::format("{}", level); }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The heads of all files are read once. Later a few of them stay open, those that were read last: a recording may have more files than
-// a process may open.
+// The heads of all files are read once, and again only for those that are opened anew (field_heads.h).
 #include "convssm/data/field_recording.h"
 
 #include <fmt/ranges.h>
@@ -8,12 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <list>
-#include <mutex>
 
 #include "convssm/base/error.h"
 #include "convssm/base/slow_progress.h"
 #include "convssm/data/field_file.h"
+#include "convssm/data/field_heads.h"
 #include "convssm/data/forcings.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/time_axis.h"
@@ -22,46 +20,6 @@ namespace convssm::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kOpenFiles = 4;
-
-// What is remembered of a file.
-struct FileHead {
-  std::string path;
-  int64_t first = 0, frames = 0;  // of the recording
-  std::vector<double> seconds;    // empty: nobody knows
-};
-
-// The files that are open, by their places.
-class OpenFiles {
- public:
-  OpenFiles(const std::vector<FileHead>& heads, FieldChoice choice) : heads_(heads), choice_(std::move(choice)) {}
-
-  std::shared_ptr<const FieldFile> get(size_t place) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(open_, place, &Entry::first);
-    if (found != open_.end()) {
-      open_.splice(open_.begin(), open_, found);
-      return open_.front().second;
-    }
-    const FileHead& head = heads_[place];
-    auto file = std::make_shared<const FieldFile>(head.path, choice_);
-    if (file->frames() != head.frames) {
-      fail(ErrorKind::data, "[fields] '{}' has changed since it was opened: it had {} frames, now {}", head.path,
-           head.frames, file->frames());
-    }
-    open_.emplace_front(place, file);
-    if (open_.size() > kOpenFiles) open_.pop_back();
-    return file;
-  }
-
- private:
-  using Entry = std::pair<size_t, std::shared_ptr<const FieldFile>>;
-  const std::vector<FileHead>& heads_;
-  FieldChoice choice_;
-  std::mutex mutex_;
-  std::list<Entry> open_;  // the one that was read last first
-};
 
 // All that is known when the files were looked at.
 struct Series {
@@ -74,10 +32,6 @@ struct Series {
 };
 
 void check_same_grid(const FieldFile& first, const FieldFile& other) {
-  const auto same = [](const Axis& a, const Axis& b) {
-    return std::ranges::equal(a.values, b.values,
-                              [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); });
-  };
   const auto name = [](const FieldChannel& channel) { return channel.name; };
   if (!std::ranges::equal(first.channels(), other.channels(), {}, name, name)) {
     const auto names = [&](const FieldFile& file) {
@@ -90,7 +44,7 @@ void check_same_grid(const FieldFile& first, const FieldFile& other) {
          "data.variables",
          first.path(), names(first), other.path(), names(other));
   }
-  if (!same(first.axes().rows, other.axes().rows) || !same(first.axes().columns, other.axes().columns)) {
+  if (!same_axis(first.axes().rows, other.axes().rows) || !same_axis(first.axes().columns, other.axes().columns)) {
     fail(ErrorKind::data,
          "[fields] all files must have one grid: '{}' is of {} x {}, '{}' of {} x {}, or of other coordinates",
          first.path(), first.height(), first.width(), other.path(), other.height(), other.width());
@@ -186,7 +140,7 @@ class FieldRecording : public Recording {
       : Recording(std::move(about), nullptr),
         series_(std::move(series)),
         forcings_(std::move(forcings)),
-        files_(series_.heads, info().reading.fields) {}
+        files_(series_.heads, info().reading.fields, info().named_channels, info().axes) {}
 
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {

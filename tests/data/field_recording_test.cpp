@@ -11,6 +11,7 @@
 #include "../base/scratch_folder.h"
 #include "../support.h"
 #include "convssm/base/error.h"
+#include "convssm/data/file_check.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/pixels.h"
 #include "field_files.h"
@@ -82,7 +83,8 @@ TEST_F(FieldRecordings, SayWhatTheyAre) {
 TEST_F(FieldRecordings, TakeAllFieldsAndLevelsUnasked) {
   write_fields(path("a.nc"), {.hours = hours_from(0, 3)});
   std::vector<std::string> names;
-  for (const Channel& channel : open("a.nc")->info().named_channels) names.push_back(channel.name);
+  const auto recording = open("a.nc");
+  for (const Channel& channel : recording->info().named_channels) names.push_back(channel.name);
   EXPECT_EQ(names, (std::vector<std::string>{"t2m", "u@850", "u@500"}));
 }
 
@@ -140,7 +142,7 @@ TEST_F(FieldRecordings, MissingPixelsAreNotMeasured) {
   EXPECT_EQ(clip.video[0][3][0][0][0].item<float>(), kFiller);
   EXPECT_NEAR(clip.video[0][4][0][0][0].item<float>(), (t2m_at(4, 0, 0) - 300) / 100, 1e-5);
   options["missing"] = "fail";
-  expect_error([&] { dataset(options)->clip(Split::train, 0, 10); }, {"a.nc", "frame 0", "row 0, column 0", "nan"});
+  expect_error([&] { dataset(options)->clip(Split::train, 0, 10); }, {"clip 0, frame 0", "row 0, column 0", "nan"});
 }
 
 TEST_F(FieldRecordings, AWindowOfNothingMeasuredIsAnErrorOrLeftOut) {
@@ -155,6 +157,42 @@ TEST_F(FieldRecordings, AWindowOfNothingMeasuredIsAnErrorOrLeftOut) {
   options["on_error"] = "skip";
   const auto skipping = dataset(options);
   for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(skipping->clip(Split::train, i, 2).valid.any().item<bool>());
+}
+
+// Of a file that is written anew while it is read, whatever is other than it was.
+TEST_F(FieldRecordings, AFileThatChangesWhileItIsReadIsAnError) {
+  const FieldsToWrite before{.hours = hours_from(0, 10)};
+  for (const auto& [after, what] : std::vector<std::pair<FieldsToWrite, std::string>>{
+           {{.hours = hours_from(0, 10), .height = 9, .width = 11}, "its grid was 4 x 6, now it is 9 x 11"},
+           {{.hours = hours_from(0, 10), .height = 2}, "its grid was 4 x 6, now it is 2 x 6"},
+           {{.hours = hours_from(0, 10), .latitude = 50}, "of other coordinates"},
+           {{.hours = hours_from(1, 10)}, "its frames are of other times"},
+           {{.hours = hours_from(0, 12)}, "it had 10 frames, now 12"}}) {
+    for (const char* name : {"a.nc", "a.zarr"}) {
+      write_fields(path(name), before);
+      const auto recording = open(name, with_variables({"t2m"}));
+      recording->read(0, 3, 2);
+      write_fields(path(name), after);
+      std::filesystem::last_write_time(path(name),
+                                       std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+      const auto changed = [&](const std::function<void()>& read) {
+        try {
+          read();
+          ADD_FAILURE() << what << ": no error";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::data) << error.what();
+          EXPECT_NE(std::string(error.what()).find("has changed since it was opened"), std::string::npos)
+              << error.what();
+        }
+      };
+      expect_error([&] { recording->read(0, 3, 2); }, {name, "has changed since it was opened", what});
+      std::vector<float> pixels(2 * 4 * 6);
+      changed([&] { recording->read_pixels(0, 3, 2, {{{"", 200, 400}}}, pixels.data()); });
+      if (after.hours != hours_from(1, 10) && after.latitude == 58) {
+        changed([&] { for_each_chunk(recording->info(), [](Recording&, int64_t, int64_t, int64_t) { return true; }); });
+      }
+    }
+  }
 }
 
 TEST_F(FieldRecordings, SplitsAreCutInTimeWithAGap) {
