@@ -70,6 +70,7 @@ class GribFile : public GridFile {
       numbers_.emplace(variable.name, static_cast<size_t>(&variable - index_.variables.data()));
     }
     if (variables.empty()) refuse_grids();
+    for (GridVariable& variable : variables) add_single_time(index_.variables[numbers_.at(variable.name)], variable);
     for (const auto& [name, array] : coordinates_) {
       variables.push_back({.name = name,
                            .dtype = array.dtype(),
@@ -116,12 +117,28 @@ class GribFile : public GridFile {
                                                       level ? level_attributes(of.keys.level_type) : kind.attributes));
         variable.shape.push_back(count);
         variable.chunks.push_back(1);
-      } else if (axis != static_cast<size_t>(GribAxis::number) || of.keys.has_number) {
+      } else if (is_known(of, static_cast<GribAxis>(axis))) {
         attributes[kind.name] = {.numbers = values, .dtype = kind.dtype};
       }
     }
     add_plane(of.grid, variable);
     return variable;
+  }
+
+  // Whether a single value of this axis says something.
+  static bool is_known(const GribVariable& of, GribAxis axis) {
+    if (axis == GribAxis::time) return false;  // it has a variable of its own
+    if (axis == GribAxis::step) return !of.joined;
+    return axis == GribAxis::level || of.keys.has_number;
+  }
+
+  // Behind the dimensions of all variables, which have the better name.
+  void add_single_time(const GribVariable& of, GridVariable& variable) {
+    constexpr auto time = static_cast<size_t>(GribAxis::time);
+    if (of.values[time].size() > 1) return;
+    const AxisKind& kind = axis_kinds()[time];
+    variable.attributes["coordinates"].text =
+        add_coordinates(kind.name, {}, coordinates(kind.dtype, {}, of.values[time]), kind.attributes);
   }
 
   void add_plane(size_t number, GridVariable& variable) {
@@ -152,7 +169,7 @@ class GribFile : public GridFile {
     return {plane[0], plane[1]};
   }
 
-  // The name under which these are known, one of them alone along a dimension of that name if `along` is empty.
+  // The name under which these are known, one of them alone along a dimension of that name if `along` is empty, or a single number.
   std::string add_coordinates(const std::string& base, const std::vector<std::string>& along, const Array& array,
                               const GridAttributes& attributes) {
     for (int count = 1;; ++count) {
@@ -161,7 +178,7 @@ class GribFile : public GridFile {
       if (std::ranges::count(index_.variables, name, &GribVariable::name) > 0) continue;
       if (at == coordinates_.end()) {
         coordinates_.emplace(name, array);
-        dimensions_[name] = along.empty() ? std::vector{name} : along;
+        dimensions_[name] = along.empty() && !array.shape().empty() ? std::vector{name} : along;
         attributes_[name] = attributes;
         return name;
       }

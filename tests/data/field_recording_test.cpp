@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,8 @@
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/pixels.h"
+#include "convssm/io/grib.h"
+#include "convssm/io/grib_messages.h"
 #include "field_files.h"
 
 namespace convssm::data {
@@ -157,6 +160,51 @@ TEST_F(FieldRecordings, AWindowOfNothingMeasuredIsAnErrorOrLeftOut) {
   options["on_error"] = "skip";
   const auto skipping = dataset(options);
   for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(skipping->clip(Split::train, i, 2).valid.any().item<bool>());
+}
+
+// The messages of a GRIB file, a file each, named in the reverse order of the file.
+void split_grib(const std::string& path, const ScratchFolder& to, int64_t most) {
+  const std::string whole = read_text(path);
+  std::vector<uint64_t> begins;
+  io::for_each_grib_field(*io::open_source(path),
+                          [&](const io::GribField& field, const io::GribHeader&) { begins.push_back(field.offset); });
+  begins.push_back(whole.size());
+  for (size_t i = 0; i + 1 < begins.size() && static_cast<int64_t>(i) < most; ++i) {
+    to.write(fmt::format("{:04}.grib", begins.size() - i), whole.substr(begins[i], begins[i + 1] - begins[i]));
+  }
+}
+
+TEST_F(FieldRecordings, GribFilesOfOneTimeEachAreOne) {
+  if (!io::reads_grib()) GTEST_SKIP() << "built without eccodes";
+  const std::string first = std::string(CONVSSM_SOURCE_DIR) + "/tests/io/data/grib/first.grib";
+  const auto whole = open_recording(first, with_variables({"tp"}));  // steps of 3, 6 and 9 hours of one forecast
+  EXPECT_EQ(whole->info().frames, 3);
+  EXPECT_EQ(whole->info().axes.step, 3 * 3600);
+  EXPECT_TRUE(whole->info().axes.has_latitudes());
+  EXPECT_EQ(whole->read_times(0, 0, 1), std::vector<double>{1582912800.0 + 3 * 3600});
+  split_grib(first, folder_, 100);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {  // those of t2m left out
+    const auto file = io::open_grib(entry.path());
+    if (!file->find("tp")) std::filesystem::remove(entry.path());
+  }
+  const auto parts = open("", with_variables({"tp"}));
+  EXPECT_TRUE(parts->info().in_time_order);
+  EXPECT_EQ(parts->info().lengths, std::vector<int64_t>{3});
+  EXPECT_EQ(parts->read_times(0, 0, 4), whole->read_times(0, 0, 4));
+  const io::Array a = parts->read(0, 0, 3), b = whole->read(0, 0, 3);
+  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), b.byte_count()), 0);
+}
+
+TEST_F(FieldRecordings, AMonthOfEra5MessageByMessage) {
+  const std::string era5 = std::string(CONVSSM_SOURCE_DIR) + "/../shared/assets/fields/era5-2mt-2019-03-uk.grib";
+  if (!io::reads_grib() || !std::filesystem::exists(era5)) GTEST_SKIP() << "no eccodes, or no " << era5;
+  split_grib(era5, folder_, 30);
+  const auto parts = open("");
+  EXPECT_EQ(parts->info().lengths, std::vector<int64_t>{30});
+  EXPECT_EQ(parts->info().axes.step, 3600);
+  EXPECT_EQ(parts->read_times(0, 29, 1), std::vector<double>{1551398400.0 + 29 * 3600});
+  const io::Array a = parts->read(0, 20, 10), b = open_recording(era5)->read(0, 20, 10);
+  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), b.byte_count()), 0);
 }
 
 // Of a file that is written anew while it is read, whatever is other than it was.
