@@ -31,6 +31,17 @@ struct Series {
   bool joined = true;
 };
 
+// The two Gregorian ones are the same from 1582-10-15 on.
+bool same_calendar(const FieldFile& a, const FieldFile& b) {
+  if (a.axes().calendar == b.axes().calendar) return true;
+  const auto gregorian = [](const FieldFile& file) {
+    const std::string& name = file.axes().calendar;
+    return (name == "standard" || name == "proleptic_gregorian") && !file.times()->seconds.empty() &&
+           std::ranges::min(file.times()->seconds) >= -12219292800.0;
+  };
+  return gregorian(a) && gregorian(b);
+}
+
 void check_same_grid(const FieldFile& first, const FieldFile& other) {
   const auto name = [](const FieldChannel& channel) { return channel.name; };
   if (!std::ranges::equal(first.channels(), other.channels(), {}, name, name)) {
@@ -49,7 +60,7 @@ void check_same_grid(const FieldFile& first, const FieldFile& other) {
          "[fields] all files must have one grid: '{}' is of {} x {}, '{}' of {} x {}, or of other coordinates",
          first.path(), first.height(), first.width(), other.path(), other.height(), other.width());
   }
-  if (first.axes().calendar != other.axes().calendar) {
+  if (!same_calendar(first, other)) {
     fail(ErrorKind::data, "[fields] all files must have times of one calendar: '{}' has {}, '{}' has {}", first.path(),
          first.times() ? first.axes().calendar : "no times", other.path(),
          other.times() ? other.axes().calendar : "no times");
