@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "convssm/base/error.h"
 #include "convssm/io/chunk_overlap.h"
@@ -36,7 +39,7 @@ const std::array<AxisKind, grib_axes>& axis_kinds() {
 }
 
 GridAttributes level_attributes(const std::string& type) {
-  GridAttributes attributes = {{"long_name", {.text = type}}};
+  GridAttributes attributes = {{"long_name", {.text = type}}, {"axis", {.text = "Z"}}};
   for (const auto& [known, units, positive] : {std::tuple{"isobaricInhPa", "hPa", "down"},
                                                {"isobaricInPa", "Pa", "down"},
                                                {"heightAboveGround", "m", "up"},
@@ -121,6 +124,7 @@ class GribFile : public GridFile {
         attributes[kind.name] = {.numbers = values, .dtype = kind.dtype};
       }
     }
+    if (!is_whole(of)) attributes["missing_value"] = {.numbers = {NAN}, .dtype = variable.dtype};
     add_plane(of.grid, variable);
     return variable;
   }
@@ -220,10 +224,14 @@ class GribFile : public GridFile {
     const size_t bytes = static_cast<size_t>(count[outer] * count[outer + 1]) * dtype_size(variable.dtype);
     std::byte* to = out.bytes().data();
     for (std::vector<int64_t> at(first.begin(), first.end() - 2);;) {
-      Array field = array_of_file(path(), variable.dtype, {grid.rows, grid.columns}, out.byte_count());
-      const GribField& place = index_.fields[find_field(of, at)];
-      grib_values(path(), place.offset, grib_message(*source_, place), grid, field);
-      copy_box(field, first.subspan(outer), count.subspan(outer), to);
+      if (const std::optional<size_t> number = find_field(of, at)) {
+        Array field = array_of_file(path(), variable.dtype, {grid.rows, grid.columns}, out.byte_count());
+        const GribField& place = index_.fields[*number];
+        grib_values(path(), place.offset, grib_message(*source_, place), grid, field);
+        copy_box(field, first.subspan(outer), count.subspan(outer), to);
+      } else {
+        fill_with_nan(variable.dtype, {to, bytes});
+      }
       to += bytes;
       size_t d = outer;
       while (d > 0 && ++at[d - 1] == first[d - 1] + count[d - 1]) {
@@ -234,8 +242,24 @@ class GribFile : public GridFile {
     }
   }
 
-  // The number of the field at that place along the dimensions that it has.
-  size_t find_field(const GribVariable& of, const std::vector<int64_t>& at) const {
+  static void fill_with_nan(DType dtype, std::span<std::byte> out) {
+    const float narrow = std::numeric_limits<float>::quiet_NaN();
+    const double wide = std::numeric_limits<double>::quiet_NaN();
+    const size_t size = dtype_size(dtype);
+    const void* value = dtype == DType::f64 ? static_cast<const void*>(&wide) : &narrow;
+    for (size_t i = 0; i < out.size(); i += size) std::memcpy(out.data() + i, value, size);
+  }
+
+  // Whether it has a field at each place of its dimensions.
+  static bool is_whole(const GribVariable& of) {
+    size_t places = 1, fields = 0;
+    for (const std::vector<double>& values : of.values) places *= values.size();
+    for (size_t i = 0; i < of.fields.size(); ++i) fields += i == 0 || of.fields[i].first != of.fields[i - 1].first;
+    return fields == places;
+  }
+
+  // The number of the field at that place along the dimensions that it has; nothing if the file has none.
+  std::optional<size_t> find_field(const GribVariable& of, const std::vector<int64_t>& at) const {
     GribPoint point{};
     size_t next = 0;
     for (size_t axis = 0; axis < grib_axes; ++axis) {
@@ -244,9 +268,9 @@ class GribFile : public GridFile {
     constexpr auto place_of = &std::pair<GribPoint, size_t>::first;
     const auto found = std::ranges::lower_bound(of.fields, point, {}, place_of);
     const auto count = std::ranges::upper_bound(of.fields, point, {}, place_of) - found;
+    if (count == 0) return std::nullopt;
     if (count == 1) return found->second;
     const std::string text = grib_point_text(of, point), where = text.empty() ? "" : " for " + text;
-    if (count == 0) fail(ErrorKind::data, "{}: it has no field of '{}'{}", path(), of.name, where);
     fail(ErrorKind::data, "{}: it has {} fields of '{}'{}, the first two at bytes {} and {}; keep one: grib_copy -w",
          path(), count, of.name, where, index_.fields[found->second].offset, index_.fields[found[1].second].offset);
   }

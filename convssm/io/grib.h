@@ -27,8 +27,9 @@ namespace convssm::io {
 bool reads_grib();
 
 // Error(io) or FormatError that names the file if it cannot be opened; Error(data) if it has only reduced or spectral grids, which are no
-// arrays, or if convssm was built without eccodes. To read a field that the file does not have is an Error(data) that says which; so is
-// one that it has twice. Damaged headers are refused here; of damaged values that are packed with JPEG 2000, PNG, CCSDS or in groups eccodes
+// arrays, or if convssm was built without eccodes. A field
+// that the file does not have is NaN, and its variable has an attribute missing_value then; to read one that it has twice is an
+// Error(data) that says which. Damaged headers are refused here; of damaged values that are packed with JPEG 2000, PNG, CCSDS or in groups eccodes
 // promises little.
 std::unique_ptr<GridFile> open_grib(const std::string& path);
 std::unique_ptr<GridFile> open_grib(std::shared_ptr<const Source> source);
