@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
-#include <set>
 
 #include "convssm/base/error.h"
 #include "convssm/data/numbers.h"
@@ -16,7 +14,6 @@ namespace convssm::data {
 namespace {
 
 constexpr size_t kMostUnnamed = 16;  // channels that are taken without being named
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // "u@850" -> "u", 850.
 struct WantedChannel {
@@ -60,6 +57,46 @@ bool describes_others(const io::GridFile& file, const io::GridVariable& variable
   const std::string units = attribute_text(variable.attributes, "units"),
                     own = attribute_text(variable.attributes, "standard_name");
   return own == "latitude" || own == "longitude" || io::CfTime::is_time(units);
+}
+
+bool is_signed(io::DType dtype) {
+  return dtype == io::DType::i8 || dtype == io::DType::i16 || dtype == io::DType::i32 || dtype == io::DType::i64;
+}
+
+double as_stored(io::DType dtype, double x) {
+  switch (dtype) {
+    case io::DType::f16:
+      return static_cast<float>(c10::Half(static_cast<float>(x)));
+    case io::DType::bf16:
+      return static_cast<float>(c10::BFloat16(static_cast<float>(x)));
+    case io::DType::f32:
+      return static_cast<float>(x);
+    default:
+      return x;
+  }
+}
+
+// What libnetcdf puts where nothing was written and no _FillValue says otherwise; NaN of bytes, of which every number may be meant.
+double netcdf_fill(io::DType dtype) {
+  switch (dtype) {
+    case io::DType::i16:
+      return -32767;
+    case io::DType::u16:
+      return 65535;
+    case io::DType::i32:
+      return -2147483647;
+    case io::DType::u32:
+      return 4294967295;
+    case io::DType::i64:
+      return -9223372036854775806.0;
+    case io::DType::u64:
+      return 18446744073709551614.0;
+    case io::DType::f32:
+    case io::DType::f64:
+      return 9.9692099683868690e+36;
+    default:
+      return NAN;
+  }
 }
 
 std::string level_text(double level) { return fmt::format("{}", level); }
@@ -121,14 +158,7 @@ void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choic
 }
 
 FieldFile::Layer FieldFile::make_layer(const io::GridVariable& variable, const FieldChoice& choice) const {
-  Layer layer{&variable,
-              find_dimensions(*file_, variable),
-              std::vector<int64_t>(variable.shape.size(), 0),
-              1,
-              0,
-              -kInfinity,
-              kInfinity,
-              {}};
+  Layer layer{&variable, find_dimensions(*file_, variable), std::vector<int64_t>(variable.shape.size(), 0)};
   if (!layer.dims.are_field()) {
     fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", path_, variable.name,
          fmt::join(variable.dimensions, ", "));
@@ -144,21 +174,47 @@ FieldFile::Layer FieldFile::make_layer(const io::GridVariable& variable, const F
            read_axis(*file_, variable, d).values[0]);
     }
   }
+  layer.scale = attribute_number(variable.attributes, "scale_factor", 1);
+  layer.offset = attribute_number(variable.attributes, "add_offset", 0);
+  set_limits(layer);
+  return layer;
+}
+
+// Numbers of attributes are compared as elements of the variable, which may be coarser: 1e20 is another number as f32.
+void FieldFile::set_limits(Layer& layer) const {
+  const io::GridVariable& variable = *layer.variable;
   const io::GridAttributes& attributes = variable.attributes;
-  layer.scale = attribute_number(attributes, "scale_factor", 1);
-  layer.offset = attribute_number(attributes, "add_offset", 0);
+  const std::string is_unsigned = attribute_text(attributes, "_Unsigned");
+  layer.wraps = is_signed(variable.dtype) && (is_unsigned == "true" || is_unsigned == "True");
+  const auto element = [&](double x) {
+    const double stored = as_stored(variable.dtype, x);
+    return layer.wraps && stored < 0 ? stored + std::exp2(8.0 * static_cast<double>(io::dtype_size(variable.dtype)))
+                                     : stored;
+  };
   for (const char* name : {"_FillValue", "missing_value"}) {
     const auto found = attributes.find(name);
     if (found == attributes.end() || found->second.is_text()) continue;
-    layer.missing.insert(layer.missing.end(), found->second.numbers.begin(), found->second.numbers.end());
+    for (const double x : found->second.numbers) layer.missing.push_back(element(x));
   }
-  layer.low = attribute_number(attributes, "valid_min", -kInfinity);
-  layer.high = attribute_number(attributes, "valid_max", kInfinity);
-  if (const auto range = attributes.find("valid_range");
-      range != attributes.end() && range->second.numbers.size() == 2) {
-    layer.low = range->second.numbers[0], layer.high = range->second.numbers[1];
+  if (file_->kind().starts_with("NetCDF") && !layer.wraps && !attributes.contains("_FillValue")) {
+    layer.unwritten = element(netcdf_fill(variable.dtype));
   }
-  return layer;
+  // A range in a type of fractions is of the values that whole numbers stand for.
+  const bool packed = !io::is_float(variable.dtype) && (layer.scale != 1 || layer.offset != 0);
+  const auto set = [&](const char* name, size_t at, bool low) {
+    const auto found = attributes.find(name);
+    if (found == attributes.end() || found->second.numbers.size() <= at) return;
+    const bool unpacked = packed && io::is_float(found->second.dtype);
+    const double x = found->second.numbers[at];
+    double& limit = low == (unpacked && layer.scale < 0) ? layer.high : layer.low;
+    limit = unpacked ? (x - layer.offset) / layer.scale : element(x);
+  };
+  set("valid_min", 0, true);
+  set("valid_max", 0, false);
+  set("valid_range", 0, true);
+  set("valid_range", 1, false);
+  constexpr double rounding = 1e-9;  // of the division
+  layer.low -= rounding * std::abs(layer.low), layer.high += rounding * std::abs(layer.high);
 }
 
 void FieldFile::add_layer(const Layer& layer, const std::string& name) {
@@ -205,17 +261,16 @@ void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, flo
     begin[static_cast<size_t>(layer.dims.time)] = first;
   }
   const io::Array box = file_->read(variable, begin, size);
-  const bool wraps = attribute_text(variable.attributes, "_Unsigned") == "true";
   with_numbers(box, [&](auto values) {
     using T = std::remove_cvref_t<decltype(values[0])>;
     std::vector<int64_t> at(rank, 0);
     int64_t place = 0;
     for (const auto& element : values) {
       double value = number(element);
-      const bool missing = std::ranges::find(layer.missing, value) != layer.missing.end();
       if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-        if (wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
+        if (layer.wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
       }
+      const bool missing = value == layer.unwritten || std::ranges::find(layer.missing, value) != layer.missing.end();
       const bool measured = !missing && value >= layer.low && value <= layer.high;
       out[place] = measured ? static_cast<float>(value * layer.scale + layer.offset) : NAN;
       for (size_t d = rank; d-- > 0;) {  // the next place, in the order of the box

@@ -1,8 +1,9 @@
 // One grid file as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
-// missing_value, valid_range). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
+// missing_value, valid_range, _Unsigned). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
 //   FieldFile file("era5.nc", {.variables = {"t2m", "u@850"}});   io::Array day = file.read(24, 24);   // f32 [24,C,H,W]
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,13 +47,18 @@ class FieldFile {
     const io::GridVariable* variable = nullptr;
     FieldDimensions dims;
     std::vector<int64_t> first;  // where its box begins, but for time
-    double scale = 1, offset = 0, low, high;
-    std::vector<double> missing;  // as they are stored
+    double scale = 1, offset = 0;
+    // Before these are applied, unsigned where stored numbers are meant so:
+    double low = -std::numeric_limits<double>::infinity(), high = -low;
+    std::vector<double> missing = {};                             // by attributes
+    double unwritten = std::numeric_limits<double>::quiet_NaN();  // by the rule of NetCDF for what was never written
+    bool wraps = false;                                           // negative numbers are large ones
   };
 
   std::vector<std::string> usual_variables() const;
   void add_channels(const std::string& wanted, const FieldChoice& choice);
   Layer make_layer(const io::GridVariable& variable, const FieldChoice& choice) const;
+  void set_limits(Layer& layer) const;
   void add_layer(const Layer& layer, const std::string& name);
   void read_layer(const Layer& layer, int64_t first, int64_t count, float* out, int64_t frame_step) const;
 
