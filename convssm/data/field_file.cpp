@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "convssm/base/error.h"
 #include "convssm/data/numbers.h"
 #include "convssm/io/grid_open.h"
+#include "convssm/io/hdf5.h"
 
 namespace convssm::data {
 namespace {
@@ -103,7 +105,8 @@ std::string level_text(double level) { return fmt::format("{}", level); }
 
 }  // namespace
 
-FieldFile::FieldFile(const std::string& path, const FieldChoice& choice) : path_(path), file_(io::open_grid(path)) {
+FieldFile::FieldFile(const std::string& path, const FieldChoice& choice)
+    : path_(path), choice_(choice), file_(io::open_grid(path)) {
   const std::vector<std::string> wanted = choice.variables.empty() ? usual_variables() : choice.variables;
   for (const std::string& name : wanted) add_channels(name, choice);
   if (choice.variables.empty() && channels_.size() > kMostUnnamed) {
@@ -233,11 +236,29 @@ void FieldFile::add_layer(const Layer& layer, const std::string& name) {
          "coordinates; name variables of one grid by data.variables",
          path_, channels_[0].name, frames_, height(), width(), name, frames, rows.values.size(), columns.values.size());
   }
+  if (!layers_.empty()) check_times(layer, name);
   if (frames == 0 || height() == 0 || width() == 0) {
     fail(ErrorKind::data, "[fields] '{}': {} {} is empty", path_, variable.name, io::shape_text(variable.shape));
   }
   layers_.push_back(layer);
   channels_.push_back({name, attribute_text(variable.attributes, "units")});
+}
+
+// Files may have several dimensions of time, of as many frames each.
+void FieldFile::check_times(const Layer& layer, const std::string& name) const {
+  const Layer& first = layers_[0];
+  const auto dimension = [](const Layer& of) {
+    return of.dims.time < 0 ? "" : of.variable->dimensions[static_cast<size_t>(of.dims.time)];
+  };
+  if (!times_ || (layer.dims.time >= 0 && dimension(layer) == dimension(first))) return;
+  const auto times = read_times(*file_, *layer.variable, layer.dims);
+  if (!times || times->seconds == times_->seconds) return;
+  const auto differ = std::ranges::mismatch(times->seconds, times_->seconds);
+  fail(ErrorKind::data,
+       "[fields] '{}': all channels must be of the same times, but frame {} of {} is of {} and that of {} of {}; name "
+       "variables of the same times by data.variables",
+       path_, differ.in1 - times->seconds.begin(), name, times->time.text(*differ.in1), channels_[0].name,
+       times_->time.text(*differ.in2));
 }
 
 bool FieldFile::declares_missing() const {
@@ -293,16 +314,67 @@ io::Array FieldFile::read(int64_t first, int64_t count) const {
   return all;
 }
 
-io::Array FieldFile::read_static(const std::string& name) const {
-  const Layer layer = make_layer(file_->variable(name), {});
-  const auto size = [&](int d) { return layer.variable->shape[static_cast<size_t>(d)]; };
-  if (size(layer.dims.rows) != height() || size(layer.dims.columns) != width()) {
-    fail(ErrorKind::data, "[fields] '{}': {} is of {} x {}, the frames are of {} x {}", path_, name,
-         size(layer.dims.rows), size(layer.dims.columns), height(), width());
+FieldFile::Layer FieldFile::known_layer(const std::string& name) const {
+  const WantedChannel wanted = file_->find(name) ? WantedChannel{name, std::nullopt} : read_wanted(name);
+  const io::GridVariable& variable = file_->variable(wanted.variable);
+  Layer layer = make_layer(variable, choice_);
+  const int level = layer.dims.level;
+  if (wanted.level && level < 0)
+    fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, name);
+  if (wanted.level) {
+    layer.first[static_cast<size_t>(level)] = place_of(*file_, variable, level, *wanted.level);
+  } else if (level >= 0 && variable.shape[static_cast<size_t>(level)] > 1) {
+    fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} levels; name one of them, such as {}@{}", path_, name,
+         variable.shape[static_cast<size_t>(level)], name, level_text(read_axis(*file_, variable, level).values[0]));
   }
+  return layer;
+}
+
+std::vector<double> FieldFile::known_moments(const std::string& name) const {
+  const Layer layer = known_layer(name);
+  const io::GridVariable& variable = *layer.variable;
+  const Axis rows = read_axis(*file_, variable, layer.dims.rows),
+             columns = read_axis(*file_, variable, layer.dims.columns);
+  if (!same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
+    fail(ErrorKind::data,
+         "[fields] '{}': the forcing {} is of {} x {}, the frames are of {} x {}, or of other coordinates", path_, name,
+         rows.values.size(), columns.values.size(), height(), width());
+  }
+  const int t = layer.dims.time;
+  const int64_t extent = t < 0 ? 1 : variable.shape[static_cast<size_t>(t)];
+  const bool of_all = t < 0 ? layers_[0].dims.time >= 0 || !times_ : extent == 1 && frames_ > 1;
+  if (of_all) return {};
+  const auto own = read_times(*file_, variable, layer.dims);
+  if (own && times_) return own->seconds;
+  if (extent != frames_) {
+    fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} frames without times that go with the {} of the others",
+         path_, name, extent, frames_);
+  }
+  if (times_) return times_->seconds;
+  std::vector<double> numbers(static_cast<size_t>(extent));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+io::Array FieldFile::read_known(const std::string& name, int64_t frame) const {
   io::Array field = io::array_of_file(path_, io::DType::f32, {height(), width()});
-  read_layer(layer, 0, 1, field.values<float>().data(), 0);
+  read_layer(known_layer(name), frame, 1, field.values<float>().data(), 0);
   return field;
+}
+
+bool holds_fields_of_cf(const std::string& path) {
+  try {
+    const auto may_be_time = [](const std::string& name) { return name.find("ime") != std::string::npos; };
+    if (std::ranges::none_of(io::hdf5_names(path), may_be_time)) return false;
+    const auto file = io::open_grid(path);
+    return std::ranges::any_of(file->variables(), [&](const io::GridVariable& variable) {
+      const FieldDimensions dims = find_dimensions(*file, variable);
+      const io::GridVariable* time = dims.time < 0 ? nullptr : coordinate_of(*file, variable, dims.time);
+      return time && dims.are_field() && io::CfTime::is_time(attribute_text(time->attributes, "units"));
+    });
+  } catch (const Error&) {
+    return false;  // said by whoever reads its arrays
+  }
 }
 
 }  // namespace convssm::data

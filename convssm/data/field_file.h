@@ -37,8 +37,11 @@ class FieldFile {
   // Frames first .. first+count-1, f32 [count,C,H,W].
   io::Array read(int64_t first, int64_t count) const;
 
-  // A field without times of this name, f32 [H,W]; orography, a mask of land.
-  io::Array read_static(const std::string& name) const;
+  // What is known of a field in advance, "sst" or "u@850", on the grid of the frames: at which times, in seconds, or at the numbers of
+  // the frames where nobody knows the times; nothing if it is the same at all times, as orography is. Error(data) that names the file
+  // if it does not fit to the frames.
+  std::vector<double> known_moments(const std::string& name) const;
+  io::Array read_known(const std::string& name, int64_t frame) const;  // the one of that number, f32 [H,W]
 
   const io::GridFile& file() const { return *file_; }
 
@@ -59,10 +62,13 @@ class FieldFile {
   void add_channels(const std::string& wanted, const FieldChoice& choice);
   Layer make_layer(const io::GridVariable& variable, const FieldChoice& choice) const;
   void set_limits(Layer& layer) const;
+  Layer known_layer(const std::string& name) const;
   void add_layer(const Layer& layer, const std::string& name);
+  void check_times(const Layer& layer, const std::string& name) const;
   void read_layer(const Layer& layer, int64_t first, int64_t count, float* out, int64_t frame_step) const;
 
   std::string path_;
+  FieldChoice choice_;
   std::unique_ptr<io::GridFile> file_;
   std::vector<Layer> layers_;
   std::vector<FieldChannel> channels_;
@@ -70,5 +76,8 @@ class FieldFile {
   Axes axes_;
   std::optional<FieldTimes> times_;
 };
+
+// Whether an HDF5 file holds fields with times as CF has them, and not just arrays.
+bool holds_fields_of_cf(const std::string& path);
 
 }  // namespace convssm::data

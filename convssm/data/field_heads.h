@@ -18,9 +18,12 @@
 namespace convssm::data {
 
 struct FileHead {
-  std::string path;
-  int64_t first = 0, frames = 0;  // of the recording
-  std::vector<double> seconds;    // empty: nobody knows
+  std::string path = {};
+  int64_t first = 0, frames = 0;     // of the recording
+  size_t group = 0;                  // files of one group follow each other in time
+  std::vector<double> seconds = {};  // empty: nobody knows
+  // Of each forcing that is a field (FieldFile::known_moments).
+  std::vector<std::vector<double>> known = {};
 };
 
 class OpenFiles {

@@ -19,7 +19,7 @@
 namespace convssm::data {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr double kSameTime = 1e-3;  // of a step
 
 // All that is known when the files were looked at.
 struct Series {
@@ -73,34 +73,50 @@ void check_same_grid(const FieldFile& first, const FieldFile& other) {
   }
 }
 
-bool times_grow(const std::vector<FileHead>& heads) {
-  for (size_t i = 1; i < heads.size(); ++i) {
-    if (heads[i].seconds.front() <= heads[i - 1].seconds.back()) return false;
-  }
-  return true;
+// The first of two files of a group that overlap, or behind the last one.
+auto find_clash(const std::vector<FileHead>& heads) {
+  return std::ranges::adjacent_find(heads, [](const FileHead& a, const FileHead& b) {
+    return a.group == b.group && b.seconds.front() <= a.seconds.back();
+  });
 }
 
-// Whether all files are of the same times, as members of an ensemble or simulations are.
+// Whether all files are of the same times, as members of an ensemble or simulations are; some may end earlier.
 bool times_equal(const std::vector<FileHead>& heads) {
-  return std::ranges::all_of(heads,
-                             [&](const FileHead& head) { return head.seconds.front() == heads[0].seconds.front(); });
+  const auto frames = [](const FileHead& head) { return head.seconds.size(); };
+  const std::vector<double>& longest = std::ranges::max_element(heads, {}, frames)->seconds;
+  return std::ranges::all_of(heads, [&](const FileHead& head) {
+    return std::equal(head.seconds.begin(), head.seconds.end(), longest.begin());
+  });
+}
+
+// Files that follow each other are one group. Else those of each folder are, if there are several, as of simulations of many files; and
+// files of the same times are each a group.
+void group_files(std::vector<FileHead>& heads, const io::CfTime& time, const std::string& path) {
+  for (const FileHead& head : heads) find_time_axis(head.path, head.seconds, time);  // they grow
+  std::ranges::stable_sort(heads, {}, [](const FileHead& head) { return head.seconds.front(); });
+  if (find_clash(heads) == heads.end()) return;
+  const auto folder = [](const FileHead& head) { return std::filesystem::path(head.path).parent_path(); };
+  const bool alone = times_equal(heads);
+  if (!alone) std::ranges::stable_sort(heads, {}, folder);
+  for (size_t i = 1; i < heads.size(); ++i)
+    heads[i].group = heads[i - 1].group + (alone || folder(heads[i]) != folder(heads[i - 1]));
+  const auto clash = find_clash(heads);
+  if (clash == heads.end()) return;
+  fail(
+      ErrorKind::data,
+      "[fields] '{}': times of files overlap: '{}' goes on to {}, '{}' begins at {}; leave out what is there twice, or "
+      "put files that are clips of their own into folders of their own",
+      path, clash->path, time.text(clash->seconds.back()), (clash + 1)->path, time.text((clash + 1)->seconds.front()));
 }
 
 void place_files(Series& series, const std::string& path) {
   std::vector<FileHead>& heads = series.heads;
-  const bool timed = !heads[0].seconds.empty();
-  if (timed) std::ranges::stable_sort(heads, {}, [](const FileHead& head) { return head.seconds.front(); });
-  series.joined = timed && times_grow(heads);
-  if (timed && !series.joined && !times_equal(heads)) {
-    const auto clash = std::ranges::adjacent_find(
-        heads, [](const FileHead& a, const FileHead& b) { return b.seconds.front() <= a.seconds.back(); });
-    fail(ErrorKind::data,
-         "[fields] '{}': times of files overlap: '{}' goes on to {}, '{}' begins at {}; leave out what is there twice, "
-         "or put files "
-         "that are clips of their own into folders of their own",
-         path, clash->path, series.time->text(clash->seconds.back()), (clash + 1)->path,
-         series.time->text((clash + 1)->seconds.front()));
+  if (series.time) {
+    group_files(heads, *series.time, path);
+  } else {
+    for (size_t i = 0; i < heads.size(); ++i) heads[i].group = i;
   }
+  series.joined = series.time && heads.back().group == 0;
   int64_t first = 0;
   for (FileHead& head : heads) {
     head.first = first;
@@ -119,10 +135,13 @@ void find_pieces(Series& series, const std::string& path) {
     const auto intervals = axis.intervals(seconds, *series.time);
     series.intervals.insert(series.intervals.end(), intervals.begin(), intervals.end());
   };
-  if (series.joined) return add(path, 0, series.seconds);
-  for (const FileHead& head : series.heads) {
+  for (size_t from = 0, to = 0; from < series.heads.size(); from = to) {
+    const FileHead& head = series.heads[from];
+    std::vector<double> seconds;
+    for (; to < series.heads.size() && series.heads[to].group == head.group; ++to)
+      seconds.insert(seconds.end(), series.heads[to].seconds.begin(), series.heads[to].seconds.end());
     if (series.time) {
-      add(head.path, head.first, head.seconds);
+      add(series.joined ? path : head.path, head.first, seconds);
     } else {
       series.pieces.emplace_back(head.first, head.frames);
     }
@@ -192,7 +211,15 @@ class FieldRecording : public Recording {
   }
 
   at::Tensor actions(int64_t clip, int64_t first, int64_t count) override {
-    return forcings_.maps(frame_times(clip, first, count));
+    const int64_t begin = piece(clip).first;
+    std::vector<double> moments = frame_times(clip, first, count);
+    if (moments.empty()) {
+      for (int64_t t = 0; t < count; ++t) moments.push_back(static_cast<double>(begin + first + t));
+    }
+    const size_t group = series_.heads[file_of(begin)].group;
+    return forcings_.maps(moments, group, [this](size_t file, const std::string& name, int64_t frame) {
+      return files_.get(file)->read_known(name, frame);
+    });
   }
 
  private:
@@ -248,9 +275,13 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
     info.notes.push_back(
         "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");
   if (series.heads.size() > 1) {
-    info.notes.push_back(
-        fmt::format("{} files {}", series.heads.size(),
-                    series.joined ? "in the order of their times are one recording" : "are clips of their own"));
+    info.notes.push_back(fmt::format(
+        "{} files {}", series.heads.size(),
+        series.joined ? "in the order of their times are one recording"
+        : series.time
+            ? "of the same times are clips of their own, or those of each folder: clips for testing may be of times "
+              "that are trained on"
+            : "are clips of their own"));
   }
   describe_times(info, series);
   return info;
@@ -267,14 +298,18 @@ std::unique_ptr<Recording> open_field_recording(const std::string& path, const R
     progress.next();
     auto file = std::make_unique<FieldFile>(each, options.fields);
     if (first) check_same_grid(*first, *file);
-    series.heads.push_back({each, 0, file->frames(), file->times() ? file->times()->seconds : std::vector<double>()});
+    series.heads.push_back({.path = each,
+                            .frames = file->frames(),
+                            .seconds = file->times() ? file->times()->seconds : std::vector<double>(),
+                            .known = known_moments(options.forcings, *file)});
     if (file->times() && !series.time) series.time = file->times()->time;
     if (!first) first = std::move(file);
   }
   place_files(series, path);
   find_pieces(series, path);
   RecordingInfo info = describe(path, options, *first, series);
-  Forcings forcings(options.forcings, *first, series.time);
+  const double tolerance = std::max(0.5, kSameTime * series.axis.step);
+  Forcings forcings(options.forcings, options.fields, *first, series.heads, series.time, series.time ? tolerance : 0);
   if (forcings.count() > 0 && options.actions) {
     info.has_actions = true;
     info.action_maps = forcings.count();
