@@ -103,11 +103,44 @@ double netcdf_fill(io::DType dtype) {
 
 std::string level_text(double level) { return fmt::format("{}", level); }
 
+// Names of GRIB have the kind of level behind them in files where several kinds have one name: such a name is good for all files.
+const io::GridVariable* find_variable(const io::GridFile& file, const std::string& name) {
+  if (const io::GridVariable* variable = file.find(name)) return variable;
+  const auto found = std::ranges::find_if(file.variables(), [&](const io::GridVariable& variable) {
+    const std::string kind = attribute_text(variable.attributes, "GRIB_typeOfLevel");
+    return !kind.empty() && name == variable.name + "_" + kind;
+  });
+  return found == file.variables().end() ? nullptr : &*found;
+}
+
+// All fields with the grid that most of them have, those with times before others.
+std::vector<std::string> usual_fields(const std::vector<std::unique_ptr<io::GridFile>>& files) {
+  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
+  std::vector<std::string> all;
+  for (const auto& file : files) {
+    for (const io::GridVariable& variable : file->variables()) {
+      all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
+      const FieldDimensions dims = find_dimensions(*file, variable);
+      if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file, variable)) continue;
+      const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
+      if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
+      (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
+    }
+  }
+  const auto& fields = with_times.empty() ? without : with_times;
+  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
+  if (most != fields.end()) return most->second;
+  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", files[0]->path(),
+       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
+}
+
 }  // namespace
 
-FieldFile::FieldFile(const std::string& path, const FieldChoice& choice)
-    : path_(path), choice_(choice), file_(io::open_grid(path)) {
-  const std::vector<std::string> wanted = choice.variables.empty() ? usual_variables() : choice.variables;
+FieldFile::FieldFile(const std::string& path, const FieldChoice& choice, const std::vector<std::string>& beside)
+    : path_(path), choice_(choice) {
+  files_.push_back(io::open_grid(path));
+  for (const std::string& other : beside) files_.push_back(io::open_grid(other));
+  const std::vector<std::string> wanted = choice.variables.empty() ? usual_fields(files_) : choice.variables;
   for (const std::string& name : wanted) add_channels(name, choice);
   if (choice.variables.empty() && channels_.size() > kMostUnnamed) {
     std::vector<std::string> names;
@@ -117,64 +150,65 @@ FieldFile::FieldFile(const std::string& path, const FieldChoice& choice)
   }
 }
 
-// All fields with the grid that most of them have, those with times before others.
-std::vector<std::string> FieldFile::usual_variables() const {
-  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
-  for (const io::GridVariable& variable : file_->variables()) {
-    const FieldDimensions dims = find_dimensions(*file_, variable);
-    if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file_, variable)) continue;
-    const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
-    if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
-    (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
+FieldFile::Found FieldFile::find(const std::string& name) const {
+  for (const auto& file : files_) {
+    if (const io::GridVariable* variable = find_variable(*file, name)) return {file.get(), variable};
   }
-  const auto& fields = with_times.empty() ? without : with_times;
-  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
-  if (most != fields.end()) return most->second;
+  return {};
+}
+
+FieldFile::Found FieldFile::find_or_fail(const std::string& name) const {
+  const Found found = find(name);
+  return found.variable ? found : Found{files_[0].get(), &files_[0]->variable(name)};
+}
+
+std::vector<std::string> FieldFile::names() const {
   std::vector<std::string> all;
-  for (const io::GridVariable& variable : file_->variables()) {
-    all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
+  for (const auto& file : files_) {
+    for (const io::GridVariable& variable : file->variables()) all.push_back(variable.name);
   }
-  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", path_,
-       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
+  return all;
 }
 
 void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choice) {
   // The name may have an @ of its own.
-  const WantedChannel channel = file_->find(wanted) ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
-  const io::GridVariable& variable = file_->variable(channel.variable);
-  Layer layer = make_layer(variable, choice);
+  const WantedChannel channel = find(wanted).variable ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
+  Layer layer = make_layer(find_or_fail(channel.variable), choice);
+  const io::GridVariable& variable = *layer.variable;
   const int level = layer.dims.level;
   if (level < 0) {
     if (channel.level)
       fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, wanted);
-    return add_layer(layer, variable.name);
+    return add_layer(layer, channel.variable);
   }
   if (channel.level) {
-    layer.first[static_cast<size_t>(level)] = place_of(*file_, variable, level, *channel.level);
+    layer.first[static_cast<size_t>(level)] = place_of(*layer.file, variable, level, *channel.level);
     return add_layer(layer, wanted);
   }
-  const std::vector<double> levels = read_axis(*file_, variable, level).values;
+  const std::vector<double> levels = read_axis(*layer.file, variable, level).values;
   for (size_t i = 0; i < levels.size(); ++i) {
     layer.first[static_cast<size_t>(level)] = static_cast<int64_t>(i);
-    add_layer(layer, levels.size() == 1 ? variable.name : variable.name + "@" + level_text(levels[i]));
+    add_layer(layer, levels.size() == 1 ? channel.variable : channel.variable + "@" + level_text(levels[i]));
   }
 }
 
-FieldFile::Layer FieldFile::make_layer(const io::GridVariable& variable, const FieldChoice& choice) const {
-  Layer layer{&variable, find_dimensions(*file_, variable), std::vector<int64_t>(variable.shape.size(), 0)};
+FieldFile::Layer FieldFile::make_layer(const Found& found, const FieldChoice& choice) const {
+  const io::GridFile& file = *found.file;
+  const io::GridVariable& variable = *found.variable;
+  Layer layer{&file, &variable, find_dimensions(file, variable), std::vector<int64_t>(variable.shape.size(), 0)};
   if (!layer.dims.are_field()) {
-    fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", path_, variable.name,
+    fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", file.path(), variable.name,
          fmt::join(variable.dimensions, ", "));
   }
   for (const int d : layer.dims.others) {
     const std::string& name = variable.dimensions[static_cast<size_t>(d)];
     const auto chosen = choice.select.find(name);
     if (chosen != choice.select.end()) {
-      layer.first[static_cast<size_t>(d)] = place_of(*file_, variable, d, chosen->second);
+      layer.first[static_cast<size_t>(d)] = place_of(file, variable, d, chosen->second);
     } else if (variable.shape[static_cast<size_t>(d)] > 1) {
       fail(ErrorKind::data, "[fields] '{}': {} has the dimensions [{}] {}; choose one of '{}', data.select: {{{}: {}}}",
            path_, variable.name, fmt::join(variable.dimensions, ", "), io::shape_text(variable.shape), name, name,
-           read_axis(*file_, variable, d).values[0]);
+           read_axis(file, variable, d).values[0]);
     }
   }
   layer.scale = attribute_number(variable.attributes, "scale_factor", 1);
@@ -199,7 +233,7 @@ void FieldFile::set_limits(Layer& layer) const {
     if (found == attributes.end() || found->second.is_text()) continue;
     for (const double x : found->second.numbers) layer.missing.push_back(element(x));
   }
-  if (file_->kind().starts_with("NetCDF") && !layer.wraps && !attributes.contains("_FillValue")) {
+  if (layer.file->kind().starts_with("NetCDF") && !layer.wraps && !attributes.contains("_FillValue")) {
     layer.unwritten = element(netcdf_fill(variable.dtype));
   }
   // A range in a type of fractions is of the values that whole numbers stand for.
@@ -223,12 +257,12 @@ void FieldFile::set_limits(Layer& layer) const {
 void FieldFile::add_layer(const Layer& layer, const std::string& name) {
   const io::GridVariable& variable = *layer.variable;
   const int64_t frames = layer.dims.time < 0 ? 1 : variable.shape[static_cast<size_t>(layer.dims.time)];
-  const Axis rows = read_axis(*file_, variable, layer.dims.rows),
-             columns = read_axis(*file_, variable, layer.dims.columns);
+  const Axis rows = read_axis(*layer.file, variable, layer.dims.rows),
+             columns = read_axis(*layer.file, variable, layer.dims.columns);
   if (layers_.empty()) {
     frames_ = frames;
     axes_.rows = rows, axes_.columns = columns;
-    times_ = read_times(*file_, variable, layer.dims);
+    times_ = read_times(*layer.file, variable, layer.dims);
     if (times_) axes_.calendar = times_->time.calendar();
   } else if (frames != frames_ || !same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
     fail(ErrorKind::data,
@@ -250,8 +284,9 @@ void FieldFile::check_times(const Layer& layer, const std::string& name) const {
   const auto dimension = [](const Layer& of) {
     return of.dims.time < 0 ? "" : of.variable->dimensions[static_cast<size_t>(of.dims.time)];
   };
-  if (!times_ || (layer.dims.time >= 0 && dimension(layer) == dimension(first))) return;
-  const auto times = read_times(*file_, *layer.variable, layer.dims);
+  const bool same_dimension = layer.dims.time >= 0 && layer.file == first.file && dimension(layer) == dimension(first);
+  if (!times_ || same_dimension) return;
+  const auto times = read_times(*layer.file, *layer.variable, layer.dims);
   if (!times || times->seconds == times_->seconds) return;
   const auto differ = std::ranges::mismatch(times->seconds, times_->seconds);
   fail(ErrorKind::data,
@@ -281,7 +316,7 @@ void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, flo
     set(layer.dims.time, count, frame_step);
     begin[static_cast<size_t>(layer.dims.time)] = first;
   }
-  const io::Array box = file_->read(variable, begin, size);
+  const io::Array box = layer.file->read(variable, begin, size);
   with_numbers(box, [&](auto values) {
     using T = std::remove_cvref_t<decltype(values[0])>;
     std::vector<int64_t> at(rank, 0);
@@ -315,17 +350,18 @@ io::Array FieldFile::read(int64_t first, int64_t count) const {
 }
 
 FieldFile::Layer FieldFile::known_layer(const std::string& name) const {
-  const WantedChannel wanted = file_->find(name) ? WantedChannel{name, std::nullopt} : read_wanted(name);
-  const io::GridVariable& variable = file_->variable(wanted.variable);
-  Layer layer = make_layer(variable, choice_);
+  const WantedChannel wanted = find(name).variable ? WantedChannel{name, std::nullopt} : read_wanted(name);
+  Layer layer = make_layer(find_or_fail(wanted.variable), choice_);
+  const io::GridVariable& variable = *layer.variable;
   const int level = layer.dims.level;
   if (wanted.level && level < 0)
     fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, name);
   if (wanted.level) {
-    layer.first[static_cast<size_t>(level)] = place_of(*file_, variable, level, *wanted.level);
+    layer.first[static_cast<size_t>(level)] = place_of(*layer.file, variable, level, *wanted.level);
   } else if (level >= 0 && variable.shape[static_cast<size_t>(level)] > 1) {
     fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} levels; name one of them, such as {}@{}", path_, name,
-         variable.shape[static_cast<size_t>(level)], name, level_text(read_axis(*file_, variable, level).values[0]));
+         variable.shape[static_cast<size_t>(level)], name,
+         level_text(read_axis(*layer.file, variable, level).values[0]));
   }
   return layer;
 }
@@ -333,8 +369,8 @@ FieldFile::Layer FieldFile::known_layer(const std::string& name) const {
 std::vector<double> FieldFile::known_moments(const std::string& name) const {
   const Layer layer = known_layer(name);
   const io::GridVariable& variable = *layer.variable;
-  const Axis rows = read_axis(*file_, variable, layer.dims.rows),
-             columns = read_axis(*file_, variable, layer.dims.columns);
+  const Axis rows = read_axis(*layer.file, variable, layer.dims.rows),
+             columns = read_axis(*layer.file, variable, layer.dims.columns);
   if (!same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
     fail(ErrorKind::data,
          "[fields] '{}': the forcing {} is of {} x {}, the frames are of {} x {}, or of other coordinates", path_, name,
@@ -344,7 +380,7 @@ std::vector<double> FieldFile::known_moments(const std::string& name) const {
   const int64_t extent = t < 0 ? 1 : variable.shape[static_cast<size_t>(t)];
   const bool of_all = t < 0 ? layers_[0].dims.time >= 0 || !times_ : extent == 1 && frames_ > 1;
   if (of_all) return {};
-  const auto own = read_times(*file_, variable, layer.dims);
+  const auto own = read_times(*layer.file, variable, layer.dims);
   if (own && times_) return own->seconds;
   if (extent != frames_) {
     fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} frames without times that go with the {} of the others",
@@ -360,6 +396,17 @@ io::Array FieldFile::read_known(const std::string& name, int64_t frame) const {
   io::Array field = io::array_of_file(path_, io::DType::f32, {height(), width()});
   read_layer(known_layer(name), frame, 1, field.values<float>().data(), 0);
   return field;
+}
+
+std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice) {
+  std::vector<std::unique_ptr<io::GridFile>> file;
+  file.push_back(io::open_grid(path));
+  if (choice.variables.empty()) return usual_fields(file);
+  std::vector<std::string> names;
+  for (const std::string& name : choice.variables) {
+    if (find_variable(*file[0], name) || find_variable(*file[0], read_wanted(name).variable)) names.push_back(name);
+  }
+  return names;
 }
 
 bool holds_fields_of_cf(const std::string& path) {

@@ -1,4 +1,4 @@
-// One grid file as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
+// A grid file, or several with other variables of the same frames, as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
 // missing_value, valid_range, _Unsigned). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
 //   FieldFile file("era5.nc", {.variables = {"t2m", "u@850"}});   io::Array day = file.read(24, 24);   // f32 [24,C,H,W]
 #pragma once
@@ -22,10 +22,10 @@ struct FieldChannel {
 class FieldFile {
  public:
   // Error(data) that names the file if there is no such variable, or they do not fit together.
-  FieldFile(const std::string& path, const FieldChoice& choice);
+  FieldFile(const std::string& path, const FieldChoice& choice, const std::vector<std::string>& beside = {});
 
   const std::string& path() const { return path_; }
-  const std::string& kind() const { return file_->kind(); }
+  const std::string& kind() const { return files_[0]->kind(); }
   const std::vector<FieldChannel>& channels() const { return channels_; }
   int64_t frames() const { return frames_; }
   int64_t height() const { return static_cast<int64_t>(axes_.rows.values.size()); }
@@ -43,10 +43,16 @@ class FieldFile {
   std::vector<double> known_moments(const std::string& name) const;
   io::Array read_known(const std::string& name, int64_t frame) const;  // the one of that number, f32 [H,W]
 
-  const io::GridFile& file() const { return *file_; }
+  bool has(const std::string& name) const { return find(name).variable != nullptr; }
+  std::vector<std::string> names() const;  // of all variables
 
  private:
+  struct Found {  // null: there is none
+    const io::GridFile* file = nullptr;
+    const io::GridVariable* variable = nullptr;
+  };
   struct Layer {  // a channel
+    const io::GridFile* file = nullptr;
     const io::GridVariable* variable = nullptr;
     FieldDimensions dims;
     std::vector<int64_t> first;  // where its box begins, but for time
@@ -58,9 +64,10 @@ class FieldFile {
     bool wraps = false;                                           // negative numbers are large ones
   };
 
-  std::vector<std::string> usual_variables() const;
   void add_channels(const std::string& wanted, const FieldChoice& choice);
-  Layer make_layer(const io::GridVariable& variable, const FieldChoice& choice) const;
+  Found find(const std::string& name) const;
+  Found find_or_fail(const std::string& name) const;  // Error(data) that names the nearest one
+  Layer make_layer(const Found& found, const FieldChoice& choice) const;
   void set_limits(Layer& layer) const;
   Layer known_layer(const std::string& name) const;
   void add_layer(const Layer& layer, const std::string& name);
@@ -69,13 +76,16 @@ class FieldFile {
 
   std::string path_;
   FieldChoice choice_;
-  std::unique_ptr<io::GridFile> file_;
+  std::vector<std::unique_ptr<io::GridFile>> files_;
   std::vector<Layer> layers_;
   std::vector<FieldChannel> channels_;
   int64_t frames_ = 0;
   Axes axes_;
   std::optional<FieldTimes> times_;
 };
+
+// The fields of a file that are channels unless somebody chooses, or of the chosen variables those that it has.
+std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice);
 
 // Whether an HDF5 file holds fields with times as CF has them, and not just arrays.
 bool holds_fields_of_cf(const std::string& path);

@@ -19,9 +19,10 @@ namespace convssm::data {
 
 struct FileHead {
   std::string path = {};
-  int64_t first = 0, frames = 0;     // of the recording
-  size_t group = 0;                  // files of one group follow each other in time
-  std::vector<double> seconds = {};  // empty: nobody knows
+  std::vector<std::string> beside = {};  // files of other variables of the same frames
+  int64_t first = 0, frames = 0;         // of the recording
+  size_t group = 0;                      // files of one group follow each other in time
+  std::vector<double> seconds = {};      // empty: nobody knows
   // Of each forcing that is a field (FieldFile::known_moments).
   std::vector<std::vector<double>> known = {};
 };
@@ -37,13 +38,15 @@ class OpenFiles {
     const std::lock_guard lock(mutex_);
     const FileHead& head = heads_[place];
     std::error_code none;  // of a file that is away: then it is opened, which says so
-    const auto written = std::filesystem::last_write_time(head.path, none);
+    auto written = std::filesystem::last_write_time(head.path, none);
+    for (const std::string& path : head.beside)
+      written = std::max(written, std::filesystem::last_write_time(path, none));
     if (const auto found = std::ranges::find(open_, place, &Entry::place); found != open_.end()) {
       open_.splice(open_.begin(), open_, found);
       if (found->written == written) return found->file;
       open_.pop_front();
     }
-    auto file = std::make_shared<const FieldFile>(head.path, choice_);
+    auto file = std::make_shared<const FieldFile>(head.path, choice_, head.beside);
     check(head, *file);
     open_.push_front({place, written, file});
     if (open_.size() > kOpen) open_.pop_back();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "convssm/base/error.h"
 #include "convssm/base/slow_progress.h"
@@ -155,6 +156,58 @@ std::vector<std::string> files_of(const std::string& path) {
   return paths;
 }
 
+// A file for each set of variables, as many archives have them, goes with those of the others that are of the same times.
+std::vector<FileHead> join_variables(const std::vector<std::string>& paths, const FieldChoice& choice) {
+  struct File {
+    std::string path;
+    int64_t frames;
+    std::vector<double> seconds;
+  };
+  std::map<std::vector<std::string>, std::vector<File>> kinds;  // by their variables
+  for (const std::string& path : paths) {
+    FieldChoice own = choice;
+    own.variables = field_names(path, choice);
+    if (own.variables.empty()) {
+      fail(ErrorKind::data, "[fields] '{}' has none of the variables {}; leave it out, or name one that it has", path,
+           fmt::join(choice.variables, ", "));
+    }
+    const FieldFile file(path, own);
+    kinds[own.variables].push_back({path, file.frames(), file.times() ? file.times()->seconds : std::vector<double>()});
+  }
+  std::vector<FileHead> heads;
+  const std::vector<std::string>& names = kinds.begin()->first;
+  const std::vector<File>& first = kinds.begin()->second;
+  for (const File& file : first) heads.push_back({.path = file.path});
+  for (auto kind = std::next(kinds.begin()); kind != kinds.end(); ++kind) {
+    std::vector<File>& files = kind->second;
+    for (size_t i = 0; i < first.size(); ++i) {
+      const auto match = std::ranges::find_if(
+          files, [&](const File& file) { return file.frames == first[i].frames && file.seconds == first[i].seconds; });
+      const bool shares = std::ranges::any_of(
+          kind->first, [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+      if (match == files.end() || shares || files.size() != first.size() - i) {
+        fail(ErrorKind::data,
+             "[fields] all files must have the same variables, or each some of them at the same times: '{}' has {}, "
+             "'{}' has "
+             "{}; name those to take by data.variables",
+             first[i].path, fmt::join(names, ", "), files.empty() ? "no other" : files[0].path,
+             fmt::join(kind->first, ", "));
+      }
+      heads[i].beside.push_back(match->path);
+      files.erase(match);
+    }
+  }
+  return heads;
+}
+
+std::vector<FileHead> heads_of(const std::vector<std::string>& paths, const FieldChoice& choice) {
+  if (paths.size() > 1 && field_names(paths.front(), choice) != field_names(paths.back(), choice))
+    return join_variables(paths, choice);
+  std::vector<FileHead> heads;
+  for (const std::string& path : paths) heads.push_back({.path = path});
+  return heads;
+}
+
 // The first, middle and last frame: whether some pixels are missing, which a whole reading would tell for certain.
 bool some_missing(const FieldFile& file) {
   for (const int64_t frame : {int64_t{0}, file.frames() / 2, file.frames() - 1}) {
@@ -290,18 +343,17 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
 }  // namespace
 
 std::unique_ptr<Recording> open_field_recording(const std::string& path, const RecordingOptions& options) {
-  const std::vector<std::string> paths = files_of(path);
   Series series;
+  series.heads = heads_of(files_of(path), options.fields);
   std::unique_ptr<FieldFile> first;
-  SlowProgress progress("reading the heads of files", paths.size());
-  for (const std::string& each : paths) {
+  SlowProgress progress("reading the heads of files", series.heads.size());
+  for (FileHead& head : series.heads) {
     progress.next();
-    auto file = std::make_unique<FieldFile>(each, options.fields);
+    auto file = std::make_unique<FieldFile>(head.path, options.fields, head.beside);
     if (first) check_same_grid(*first, *file);
-    series.heads.push_back({.path = each,
-                            .frames = file->frames(),
-                            .seconds = file->times() ? file->times()->seconds : std::vector<double>(),
-                            .known = known_moments(options.forcings, *file)});
+    head.frames = file->frames();
+    if (file->times()) head.seconds = file->times()->seconds;
+    head.known = known_moments(options.forcings, *file);
     if (file->times() && !series.time) series.time = file->times()->time;
     if (!first) first = std::move(file);
   }

@@ -66,7 +66,8 @@ bool stays_the_same(const std::string& name, size_t place, const FieldChoice& ch
   const auto single = [&](const FileHead& head) { return head.frames == 1 && head.known[place].size() <= 1; };
   if (heads.size() < 2 || !std::ranges::all_of(heads, single)) return false;
   const size_t other = heads.back().path == first.path() ? 0 : heads.size() - 1;
-  const io::Array a = first.read_known(name, 0), b = FieldFile(heads[other].path, choice).read_known(name, 0);
+  const io::Array a = first.read_known(name, 0),
+                  b = FieldFile(heads[other].path, choice, heads[other].beside).read_known(name, 0);
   return std::ranges::equal(a.bytes(), b.bytes());
 }
 
@@ -76,9 +77,9 @@ std::vector<std::vector<double>> known_moments(const std::vector<std::string>& n
   std::vector<std::vector<double>> all;
   for (const std::string& name : names) {
     if (!is_field(name)) continue;
-    if (!file.file().find(name) && !file.file().find(name.substr(0, name.rfind('@')))) {
-      std::vector<std::string> known{"hour", "season", "sun", "latitude", "longitude"};
-      for (const io::GridVariable& variable : file.file().variables()) known.push_back(variable.name);
+    if (!file.has(name) && !file.has(name.substr(0, name.rfind('@')))) {
+      std::vector<std::string> known = file.names();
+      known.insert(known.begin(), {"hour", "season", "sun", "latitude", "longitude"});
       const std::string close = nearest(name, known);
       fail(ErrorKind::data, "[fields] '{}': unknown forcing '{}'; {}", file.path(), name,
            close.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", close));
