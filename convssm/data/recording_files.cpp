@@ -138,6 +138,15 @@ std::vector<std::string> stacks_among(const std::string& searched, const std::ve
   return {};
 }
 
+// By its first bytes; a file that cannot be read is none.
+bool is_grid(const std::string& path) {
+  try {
+    return !io::file_kind(path).name.empty() && is_field_file(path);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
@@ -174,12 +183,18 @@ bool is_field_file(const std::string& path) {
 }
 
 std::vector<std::string> field_files(const std::string& folder) {
-  std::vector<std::string> paths, arrays;
+  std::vector<std::string> paths, arrays, unnamed;
+  bool others = false;
   for (const std::string& name : files_below(folder)) {
     const Kind* kind = named_kind(name);
-    if (is_field(kind)) paths.push_back((fs::path(folder) / name).string());
-    if (kind && kind->arrays) arrays.push_back((fs::path(folder) / name).string());
+    const std::string path = (fs::path(folder) / name).string();
+    if (!kind) unnamed.push_back(path);
+    if (is_field(kind)) paths.push_back(path);
+    if (kind && kind->arrays) arrays.push_back(path);
+    others = others || (kind && !is_field(kind) && !kind->arrays);
   }
+  // Names such as gfs.t00z.pgrb2.0p25.f000 say nothing, where no other does.
+  if (paths.empty() && arrays.empty() && !others) std::ranges::copy_if(unnamed, std::back_inserter(paths), is_grid);
   const bool hdf5 = paths.empty() && !arrays.empty() && std::ranges::all_of(arrays, is_hdf5);
   return hdf5 && reads_as_fields(arrays[0], {}) ? arrays : paths;
 }
@@ -246,8 +261,11 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     if (found.others == 0 && !beside.empty()) found.other = beside[0];
     found.others += beside.size();
   }
-  const auto timed = [&] { return wanted && wanted->arrays && !field_files(path).empty(); };
-  if (kinds == Kinds::one && (is_field(wanted) || timed())) found.names = {"."};
+  const auto holds_grids = [&] { return (!wanted || wanted->arrays) && !field_files(path).empty(); };
+  if (kinds == Kinds::one && (is_field(wanted) || holds_grids())) {
+    found.names = {"."};
+    if (!wanted) found.others = 0;
+  }
   return found;
 }
 

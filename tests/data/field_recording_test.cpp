@@ -324,7 +324,20 @@ TEST_F(FieldRecordings, GribFilesOfOneTimeEachAreOne) {
     const auto file = io::open_grib(entry.path());
     if (!file->find("tp")) std::filesystem::remove(entry.path());
   }
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) paths.push_back(entry.path());
+  for (size_t i = 0; i < paths.size(); ++i)  // as GFS names its files
+    std::filesystem::rename(paths[i], path(fmt::format("gfs.t00z.pgrb2.0p25.f{:03}", i)));
+  folder_.write("README", "of the files");
   const auto parts = open("", with_variables({"tp"}));
+  EXPECT_EQ(dataset({{"variables", {"tp"}},
+                     {"low", 0},
+                     {"high", 9999},
+                     {"missing", "mask"},
+                     {"test_fraction", 0},
+                     {"valid_fraction", 0}})
+                ->length(Split::train, 0),
+            3);
   EXPECT_TRUE(parts->info().in_time_order);
   EXPECT_EQ(parts->info().lengths, std::vector<int64_t>{3});
   EXPECT_EQ(parts->read_times(0, 0, 4), whole->read_times(0, 0, 4));
