@@ -54,7 +54,7 @@ class OpenFiles {
   }
 
  private:
-  static constexpr size_t kOpen = 4;
+  static constexpr size_t kOpen = 16;
 
   struct Entry {
     size_t place;
