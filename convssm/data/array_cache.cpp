@@ -4,12 +4,23 @@
 
 #include <iterator>
 
+#include "convssm/base/error.h"
 #include "convssm/io/array_box.h"
 
 namespace convssm::data {
 
-io::Array ArrayCache::read(const std::string& path, const std::string& key, uint64_t first, uint64_t count) {
+void require_unchanged(const std::string& path, const io::ArrayInfo& opened, const io::ArrayInfo& now) {
+  if (now.dtype == opened.dtype && now.shape == opened.shape) return;
+  fail(ErrorKind::data,
+       "'{}' has changed since it was opened: it held {} {}, now {} {}; write to another file, and open this one again",
+       path, io::dtype_name(opened.dtype), io::shape_text(opened.shape), io::dtype_name(now.dtype),
+       io::shape_text(now.shape));
+}
+
+io::Array ArrayCache::read(const std::string& path, const std::string& key, uint64_t first, uint64_t count,
+                           const io::ArrayInfo* opened) {
   const io::ArrayFile file(path, key);
+  if (opened) require_unchanged(path, *opened, file.info());
   if (!file.whole_only()) {
     verify_once(file, path, key);
     return file.read(first, count);
@@ -19,9 +30,10 @@ io::Array ArrayCache::read(const std::string& path, const std::string& key, uint
 }
 
 io::Array ArrayCache::read_box(const std::string& path, const std::string& key, std::span<const int64_t> first,
-                               std::span<const int64_t> count) {
+                               std::span<const int64_t> count, const io::ArrayInfo* opened) {
   constexpr uint64_t scattered = 8;  // times the cost of what lies together
   const io::ArrayFile file(path, key);
+  if (opened) require_unchanged(path, *opened, file.info());
   const size_t item = io::dtype_size(file.info().dtype);
   const uint64_t bytes = io::checked_byte_count(file.info().shape, item).value_or(UINT64_MAX);
   const uint64_t wanted = io::checked_byte_count(count, item).value_or(0);

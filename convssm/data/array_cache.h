@@ -22,13 +22,15 @@ class ArrayCache {
  public:
   explicit ArrayCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum. Called
-  // from several threads at once; an array that two of them want is unpacked once.
-  io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count);
+  // Elements first .. first+count-1 of an array, as [count]. FormatError if the array does not have its checksum, Error(data) if it
+  // is not what it was when it was `opened` (nullptr: whatever it is). Called from several threads at once; an array that two of them
+  // want is unpacked once.
+  io::Array read(const std::string& path, const std::string& key, uint64_t first, uint64_t count,
+                 const io::ArrayInfo* opened = nullptr);
 
   // A box of an array (io/array_file.h), the same way. Of one whose boxes are scattered over the file, the whole is kept if it fits.
   io::Array read_box(const std::string& path, const std::string& key, std::span<const int64_t> first,
-                     std::span<const int64_t> count);
+                     std::span<const int64_t> count, const io::ArrayInfo* opened = nullptr);
 
   // A whole array of `bytes` bytes, which `load` reads unless it is kept.
   io::Array whole(const std::string& path, const std::string& key, uint64_t bytes,
@@ -60,5 +62,8 @@ class ArrayCache {
   uint64_t bytes_ = 0;  // of all entries
   std::map<Name, std::shared_future<void>> verified_;
 };
+
+// Error(data) that names the file unless the array still has this type and shape.
+void require_unchanged(const std::string& path, const io::ArrayInfo& opened, const io::ArrayInfo& now);
 
 }  // namespace convssm::data

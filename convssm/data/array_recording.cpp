@@ -40,7 +40,8 @@ class ArrayRecording : public Recording {
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {
     const uint64_t each = info().frame_elements(), from = static_cast<uint64_t>(clip * info().frames + first);
-    return cache().read(info().path, info().key, from * each, static_cast<uint64_t>(count) * each);
+    const io::ArrayInfo opened{info().dtype, info().shape};
+    return cache().read(info().path, info().key, from * each, static_cast<uint64_t>(count) * each, &opened);
   }
 };
 
@@ -51,7 +52,8 @@ class GatheredRecording : public Recording {
 
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {
-    return gathered_frames(cache(), info(), info().key, clip, first, count);
+    const io::ArrayInfo opened{info().dtype, info().shape};
+    return gathered_frames(cache(), info(), info().key, clip, first, count, &opened);
   }
 };
 
@@ -62,7 +64,10 @@ class ArrayInOrder : public Recording {
 
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {
-    if (!stream_) stream_.emplace(info().path, info().key);
+    if (!stream_) {
+      stream_.emplace(info().path, info().key);
+      require_unchanged(info().path, {info().dtype, info().shape}, stream_->info());
+    }
     const int64_t from = clip * info().frames + first;
     if (from < next_) {
       fail(ErrorKind::usage, "[recording] '{}' is read in order: frame {} after frame {}", info().path, from, next_);

@@ -36,6 +36,15 @@ bool is_degrees(const std::string& units, const char* side, const char* letter) 
   return false;
 }
 
+// Whether degrees that do not say to where, or numbers without units, are of this kind.
+bool is_angle(const io::GridVariable& coordinate, const char* standard, const char* brief) {
+  const std::string units = lower(attribute_text(coordinate.attributes, "units")),
+                    name = lower(without_groups(coordinate.name));
+  if (!units.empty() && units != "degrees" && units != "degree") return false;
+  const std::string own = attribute_text(coordinate.attributes, "standard_name");
+  return own == standard || (own.empty() && (name == standard || name == brief));
+}
+
 AxisKind kind_by_attributes(const io::GridVariable& coordinate) {
   const std::string axis = attribute_text(coordinate.attributes, "axis");
   if (axis == "T") return AxisKind::time;
@@ -161,13 +170,18 @@ Axis read_axis(const io::GridFile& file, const io::GridVariable& variable, int d
   Axis axis{dimension_name(variable, d)};
   if (const io::GridVariable* coordinate = coordinate_of(file, variable, d)) {
     axis.units = attribute_text(coordinate->attributes, "units");
-    if (is_degrees(axis.units, "north", "n")) axis.units = "degrees_north";
-    if (is_degrees(axis.units, "east", "e")) axis.units = "degrees_east";
+    if (is_degrees(axis.units, "north", "n") || is_angle(*coordinate, "latitude", "lat")) axis.units = "degrees_north";
+    if (is_degrees(axis.units, "east", "e") || is_angle(*coordinate, "longitude", "lon")) axis.units = "degrees_east";
     axis.values = coordinate_values(file, *coordinate);
     return axis;
   }
   for (int64_t i = 0; i < variable.shape[static_cast<size_t>(d)]; ++i) axis.values.push_back(static_cast<double>(i));
   return axis;
+}
+
+bool same_axis(const Axis& a, const Axis& b) {
+  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); };
+  return std::ranges::equal(a.values, b.values, near);
 }
 
 std::optional<FieldTimes> read_times(const io::GridFile& file, const io::GridVariable& variable,

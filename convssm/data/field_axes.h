@@ -35,6 +35,9 @@ std::vector<double> coordinate_values(const io::GridFile& file, const io::GridVa
 // Rows or columns with their coordinate, or numbered from 0 without one. "degrees_north" for all spellings of it.
 Axis read_axis(const io::GridFile& file, const io::GridVariable& variable, int d);
 
+// Whether coordinates are the same, but for rounding.
+bool same_axis(const Axis& a, const Axis& b);
+
 // When the frames of a variable are, in seconds, and of which calendar; of a variable without a dimension of time by a single number
 // beside it. Nothing if nobody says. Error(data) that names the file for times that are no numbers or cannot be read.
 struct FieldTimes {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace convssm::data {
@@ -11,6 +12,7 @@ namespace convssm::data {
 struct FieldChoice {
   std::vector<std::string> variables = {};
   std::map<std::string, double> select = {};  // along dimensions that are neither time nor level nor rows nor columns
+  std::map<std::string, std::pair<double, double>> forcing_ranges = {};  // of forcings.h: what becomes -1 and 1
 };
 
 }  // namespace convssm::data

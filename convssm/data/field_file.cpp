@@ -5,18 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
-#include <set>
+#include <numeric>
 
 #include "convssm/base/error.h"
 #include "convssm/data/numbers.h"
 #include "convssm/io/grid_open.h"
+#include "convssm/io/hdf5.h"
 
 namespace convssm::data {
 namespace {
 
 constexpr size_t kMostUnnamed = 16;  // channels that are taken without being named
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // "u@850" -> "u", 850.
 struct WantedChannel {
@@ -62,17 +61,86 @@ bool describes_others(const io::GridFile& file, const io::GridVariable& variable
   return own == "latitude" || own == "longitude" || io::CfTime::is_time(units);
 }
 
-bool same_axis(const Axis& a, const Axis& b) {
-  const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); };
-  return std::ranges::equal(a.values, b.values, near);
+bool is_signed(io::DType dtype) {
+  return dtype == io::DType::i8 || dtype == io::DType::i16 || dtype == io::DType::i32 || dtype == io::DType::i64;
+}
+
+double as_stored(io::DType dtype, double x) {
+  switch (dtype) {
+    case io::DType::f16:
+      return static_cast<float>(c10::Half(static_cast<float>(x)));
+    case io::DType::bf16:
+      return static_cast<float>(c10::BFloat16(static_cast<float>(x)));
+    case io::DType::f32:
+      return static_cast<float>(x);
+    default:
+      return x;
+  }
+}
+
+// What libnetcdf puts where nothing was written and no _FillValue says otherwise; NaN of bytes, of which every number may be meant.
+double netcdf_fill(io::DType dtype) {
+  switch (dtype) {
+    case io::DType::i16:
+      return -32767;
+    case io::DType::u16:
+      return 65535;
+    case io::DType::i32:
+      return -2147483647;
+    case io::DType::u32:
+      return 4294967295;
+    case io::DType::i64:
+      return -9223372036854775806.0;
+    case io::DType::u64:
+      return 18446744073709551614.0;
+    case io::DType::f32:
+    case io::DType::f64:
+      return 9.9692099683868690e+36;
+    default:
+      return NAN;
+  }
 }
 
 std::string level_text(double level) { return fmt::format("{}", level); }
 
+// Names of GRIB have the kind of level behind them in files where several kinds have one name: such a name is good for all files.
+const io::GridVariable* find_variable(const io::GridFile& file, const std::string& name) {
+  if (const io::GridVariable* variable = file.find(name)) return variable;
+  const auto found = std::ranges::find_if(file.variables(), [&](const io::GridVariable& variable) {
+    const std::string kind = attribute_text(variable.attributes, "GRIB_typeOfLevel");
+    return !kind.empty() && name == variable.name + "_" + kind;
+  });
+  return found == file.variables().end() ? nullptr : &*found;
+}
+
+// All fields with the grid that most of them have, those with times before others.
+std::vector<std::string> usual_fields(const std::vector<std::unique_ptr<io::GridFile>>& files) {
+  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
+  std::vector<std::string> all;
+  for (const auto& file : files) {
+    for (const io::GridVariable& variable : file->variables()) {
+      all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
+      const FieldDimensions dims = find_dimensions(*file, variable);
+      if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file, variable)) continue;
+      const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
+      if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
+      (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
+    }
+  }
+  const auto& fields = with_times.empty() ? without : with_times;
+  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
+  if (most != fields.end()) return most->second;
+  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", files[0]->path(),
+       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
+}
+
 }  // namespace
 
-FieldFile::FieldFile(const std::string& path, const FieldChoice& choice) : path_(path), file_(io::open_grid(path)) {
-  const std::vector<std::string> wanted = choice.variables.empty() ? usual_variables() : choice.variables;
+FieldFile::FieldFile(const std::string& path, const FieldChoice& choice, const std::vector<std::string>& beside)
+    : path_(path), choice_(choice) {
+  files_.push_back(io::open_grid(path));
+  for (const std::string& other : beside) files_.push_back(io::open_grid(other));
+  const std::vector<std::string> wanted = choice.variables.empty() ? usual_fields(files_) : choice.variables;
   for (const std::string& name : wanted) add_channels(name, choice);
   if (choice.variables.empty() && channels_.size() > kMostUnnamed) {
     std::vector<std::string> names;
@@ -82,99 +150,119 @@ FieldFile::FieldFile(const std::string& path, const FieldChoice& choice) : path_
   }
 }
 
-// All fields with the grid that most of them have, those with times before others.
-std::vector<std::string> FieldFile::usual_variables() const {
-  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
-  for (const io::GridVariable& variable : file_->variables()) {
-    const FieldDimensions dims = find_dimensions(*file_, variable);
-    if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file_, variable)) continue;
-    const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
-    if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
-    (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
+FieldFile::Found FieldFile::find(const std::string& name) const {
+  for (const auto& file : files_) {
+    if (const io::GridVariable* variable = find_variable(*file, name)) return {file.get(), variable};
   }
-  const auto& fields = with_times.empty() ? without : with_times;
-  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
-  if (most != fields.end()) return most->second;
+  return {};
+}
+
+FieldFile::Found FieldFile::find_or_fail(const std::string& name) const {
+  const Found found = find(name);
+  return found.variable ? found : Found{files_[0].get(), &files_[0]->variable(name)};
+}
+
+std::vector<std::string> FieldFile::names() const {
   std::vector<std::string> all;
-  for (const io::GridVariable& variable : file_->variables()) {
-    all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
+  for (const auto& file : files_) {
+    for (const io::GridVariable& variable : file->variables()) all.push_back(variable.name);
   }
-  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", path_,
-       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
+  return all;
 }
 
 void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choice) {
   // The name may have an @ of its own.
-  const WantedChannel channel = file_->find(wanted) ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
-  const io::GridVariable& variable = file_->variable(channel.variable);
-  Layer layer = make_layer(variable, choice);
+  const WantedChannel channel = find(wanted).variable ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
+  Layer layer = make_layer(find_or_fail(channel.variable), choice);
+  const io::GridVariable& variable = *layer.variable;
   const int level = layer.dims.level;
   if (level < 0) {
     if (channel.level)
       fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, wanted);
-    return add_layer(layer, variable.name);
+    return add_layer(layer, channel.variable);
   }
   if (channel.level) {
-    layer.first[static_cast<size_t>(level)] = place_of(*file_, variable, level, *channel.level);
+    layer.first[static_cast<size_t>(level)] = place_of(*layer.file, variable, level, *channel.level);
     return add_layer(layer, wanted);
   }
-  const std::vector<double> levels = read_axis(*file_, variable, level).values;
+  const std::vector<double> levels = read_axis(*layer.file, variable, level).values;
   for (size_t i = 0; i < levels.size(); ++i) {
     layer.first[static_cast<size_t>(level)] = static_cast<int64_t>(i);
-    add_layer(layer, levels.size() == 1 ? variable.name : variable.name + "@" + level_text(levels[i]));
+    add_layer(layer, levels.size() == 1 ? channel.variable : channel.variable + "@" + level_text(levels[i]));
   }
 }
 
-FieldFile::Layer FieldFile::make_layer(const io::GridVariable& variable, const FieldChoice& choice) const {
-  Layer layer{&variable,
-              find_dimensions(*file_, variable),
-              std::vector<int64_t>(variable.shape.size(), 0),
-              1,
-              0,
-              -kInfinity,
-              kInfinity,
-              {}};
+FieldFile::Layer FieldFile::make_layer(const Found& found, const FieldChoice& choice) const {
+  const io::GridFile& file = *found.file;
+  const io::GridVariable& variable = *found.variable;
+  Layer layer{&file, &variable, find_dimensions(file, variable), std::vector<int64_t>(variable.shape.size(), 0)};
   if (!layer.dims.are_field()) {
-    fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", path_, variable.name,
+    fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", file.path(), variable.name,
          fmt::join(variable.dimensions, ", "));
   }
   for (const int d : layer.dims.others) {
     const std::string& name = variable.dimensions[static_cast<size_t>(d)];
     const auto chosen = choice.select.find(name);
     if (chosen != choice.select.end()) {
-      layer.first[static_cast<size_t>(d)] = place_of(*file_, variable, d, chosen->second);
+      layer.first[static_cast<size_t>(d)] = place_of(file, variable, d, chosen->second);
     } else if (variable.shape[static_cast<size_t>(d)] > 1) {
       fail(ErrorKind::data, "[fields] '{}': {} has the dimensions [{}] {}; choose one of '{}', data.select: {{{}: {}}}",
            path_, variable.name, fmt::join(variable.dimensions, ", "), io::shape_text(variable.shape), name, name,
-           read_axis(*file_, variable, d).values[0]);
+           read_axis(file, variable, d).values[0]);
     }
   }
+  layer.scale = attribute_number(variable.attributes, "scale_factor", 1);
+  layer.offset = attribute_number(variable.attributes, "add_offset", 0);
+  set_limits(layer);
+  return layer;
+}
+
+// Numbers of attributes are compared as elements of the variable, which may be coarser: 1e20 is another number as f32.
+void FieldFile::set_limits(Layer& layer) const {
+  const io::GridVariable& variable = *layer.variable;
   const io::GridAttributes& attributes = variable.attributes;
-  layer.scale = attribute_number(attributes, "scale_factor", 1);
-  layer.offset = attribute_number(attributes, "add_offset", 0);
+  const std::string is_unsigned = attribute_text(attributes, "_Unsigned");
+  layer.wraps = is_signed(variable.dtype) && (is_unsigned == "true" || is_unsigned == "True");
+  const auto element = [&](double x) {
+    const double stored = as_stored(variable.dtype, x);
+    return layer.wraps && stored < 0 ? stored + std::exp2(8.0 * static_cast<double>(io::dtype_size(variable.dtype)))
+                                     : stored;
+  };
   for (const char* name : {"_FillValue", "missing_value"}) {
     const auto found = attributes.find(name);
     if (found == attributes.end() || found->second.is_text()) continue;
-    layer.missing.insert(layer.missing.end(), found->second.numbers.begin(), found->second.numbers.end());
+    for (const double x : found->second.numbers) layer.missing.push_back(element(x));
   }
-  layer.low = attribute_number(attributes, "valid_min", -kInfinity);
-  layer.high = attribute_number(attributes, "valid_max", kInfinity);
-  if (const auto range = attributes.find("valid_range");
-      range != attributes.end() && range->second.numbers.size() == 2) {
-    layer.low = range->second.numbers[0], layer.high = range->second.numbers[1];
+  if (layer.file->kind().starts_with("NetCDF") && !layer.wraps && !attributes.contains("_FillValue")) {
+    layer.unwritten = element(netcdf_fill(variable.dtype));
   }
-  return layer;
+  // A range in a type of fractions is of the values that whole numbers stand for.
+  const bool packed = !io::is_float(variable.dtype) && (layer.scale != 1 || layer.offset != 0);
+  const auto set = [&](const char* name, size_t at, bool low) {
+    const auto found = attributes.find(name);
+    if (found == attributes.end() || found->second.numbers.size() <= at) return;
+    const bool unpacked = packed && io::is_float(found->second.dtype);
+    const double x = found->second.numbers[at];
+    double& limit = low == (unpacked && layer.scale < 0) ? layer.high : layer.low;
+    limit = unpacked ? (x - layer.offset) / layer.scale : element(x);
+  };
+  set("valid_min", 0, true);
+  set("valid_max", 0, false);
+  set("valid_range", 0, true);
+  set("valid_range", 1, false);
+  constexpr double rounding = 1e-9;  // of the division
+  layer.low -= rounding * std::abs(layer.low), layer.high += rounding * std::abs(layer.high);
 }
 
 void FieldFile::add_layer(const Layer& layer, const std::string& name) {
   const io::GridVariable& variable = *layer.variable;
   const int64_t frames = layer.dims.time < 0 ? 1 : variable.shape[static_cast<size_t>(layer.dims.time)];
-  const Axis rows = read_axis(*file_, variable, layer.dims.rows),
-             columns = read_axis(*file_, variable, layer.dims.columns);
+  const Axis rows = read_axis(*layer.file, variable, layer.dims.rows),
+             columns = read_axis(*layer.file, variable, layer.dims.columns);
   if (layers_.empty()) {
     frames_ = frames;
     axes_.rows = rows, axes_.columns = columns;
-    times_ = read_times(*file_, variable, layer.dims);
+    times_ = read_times(*layer.file, variable, layer.dims);
     if (times_) axes_.calendar = times_->time.calendar();
   } else if (frames != frames_ || !same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
     fail(ErrorKind::data,
@@ -182,11 +270,30 @@ void FieldFile::add_layer(const Layer& layer, const std::string& name) {
          "coordinates; name variables of one grid by data.variables",
          path_, channels_[0].name, frames_, height(), width(), name, frames, rows.values.size(), columns.values.size());
   }
+  if (!layers_.empty()) check_times(layer, name);
   if (frames == 0 || height() == 0 || width() == 0) {
     fail(ErrorKind::data, "[fields] '{}': {} {} is empty", path_, variable.name, io::shape_text(variable.shape));
   }
   layers_.push_back(layer);
   channels_.push_back({name, attribute_text(variable.attributes, "units")});
+}
+
+// Files may have several dimensions of time, of as many frames each.
+void FieldFile::check_times(const Layer& layer, const std::string& name) const {
+  const Layer& first = layers_[0];
+  const auto dimension = [](const Layer& of) {
+    return of.dims.time < 0 ? "" : of.variable->dimensions[static_cast<size_t>(of.dims.time)];
+  };
+  const bool same_dimension = layer.dims.time >= 0 && layer.file == first.file && dimension(layer) == dimension(first);
+  if (!times_ || same_dimension) return;
+  const auto times = read_times(*layer.file, *layer.variable, layer.dims);
+  if (!times || times->seconds == times_->seconds) return;
+  const auto differ = std::ranges::mismatch(times->seconds, times_->seconds);
+  fail(ErrorKind::data,
+       "[fields] '{}': all channels must be of the same times, but frame {} of {} is of {} and that of {} of {}; name "
+       "variables of the same times by data.variables",
+       path_, differ.in1 - times->seconds.begin(), name, times->time.text(*differ.in1), channels_[0].name,
+       times_->time.text(*differ.in2));
 }
 
 bool FieldFile::declares_missing() const {
@@ -209,18 +316,17 @@ void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, flo
     set(layer.dims.time, count, frame_step);
     begin[static_cast<size_t>(layer.dims.time)] = first;
   }
-  const io::Array box = file_->read(variable, begin, size);
-  const bool wraps = attribute_text(variable.attributes, "_Unsigned") == "true";
+  const io::Array box = layer.file->read(variable, begin, size);
   with_numbers(box, [&](auto values) {
     using T = std::remove_cvref_t<decltype(values[0])>;
     std::vector<int64_t> at(rank, 0);
     int64_t place = 0;
     for (const auto& element : values) {
       double value = number(element);
-      const bool missing = std::ranges::find(layer.missing, value) != layer.missing.end();
       if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-        if (wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
+        if (layer.wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
       }
+      const bool missing = value == layer.unwritten || std::ranges::find(layer.missing, value) != layer.missing.end();
       const bool measured = !missing && value >= layer.low && value <= layer.high;
       out[place] = measured ? static_cast<float>(value * layer.scale + layer.offset) : NAN;
       for (size_t d = rank; d-- > 0;) {  // the next place, in the order of the box
@@ -243,16 +349,79 @@ io::Array FieldFile::read(int64_t first, int64_t count) const {
   return all;
 }
 
-io::Array FieldFile::read_static(const std::string& name) const {
-  const Layer layer = make_layer(file_->variable(name), {});
-  const auto size = [&](int d) { return layer.variable->shape[static_cast<size_t>(d)]; };
-  if (size(layer.dims.rows) != height() || size(layer.dims.columns) != width()) {
-    fail(ErrorKind::data, "[fields] '{}': {} is of {} x {}, the frames are of {} x {}", path_, name,
-         size(layer.dims.rows), size(layer.dims.columns), height(), width());
+FieldFile::Layer FieldFile::known_layer(const std::string& name) const {
+  const WantedChannel wanted = find(name).variable ? WantedChannel{name, std::nullopt} : read_wanted(name);
+  Layer layer = make_layer(find_or_fail(wanted.variable), choice_);
+  const io::GridVariable& variable = *layer.variable;
+  const int level = layer.dims.level;
+  if (wanted.level && level < 0)
+    fail(ErrorKind::data, "[fields] '{}': {} has no levels, '{}' asks for one", path_, variable.name, name);
+  if (wanted.level) {
+    layer.first[static_cast<size_t>(level)] = place_of(*layer.file, variable, level, *wanted.level);
+  } else if (level >= 0 && variable.shape[static_cast<size_t>(level)] > 1) {
+    fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} levels; name one of them, such as {}@{}", path_, name,
+         variable.shape[static_cast<size_t>(level)], name,
+         level_text(read_axis(*layer.file, variable, level).values[0]));
   }
+  return layer;
+}
+
+std::vector<double> FieldFile::known_moments(const std::string& name) const {
+  const Layer layer = known_layer(name);
+  const io::GridVariable& variable = *layer.variable;
+  const Axis rows = read_axis(*layer.file, variable, layer.dims.rows),
+             columns = read_axis(*layer.file, variable, layer.dims.columns);
+  if (!same_axis(rows, axes_.rows) || !same_axis(columns, axes_.columns)) {
+    fail(ErrorKind::data,
+         "[fields] '{}': the forcing {} is of {} x {}, the frames are of {} x {}, or of other coordinates", path_, name,
+         rows.values.size(), columns.values.size(), height(), width());
+  }
+  const int t = layer.dims.time;
+  const int64_t extent = t < 0 ? 1 : variable.shape[static_cast<size_t>(t)];
+  const bool of_all = t < 0 ? layers_[0].dims.time >= 0 || !times_ : extent == 1 && frames_ > 1;
+  if (of_all) return {};
+  const auto own = read_times(*layer.file, variable, layer.dims);
+  if (own && times_) return own->seconds;
+  if (extent != frames_) {
+    fail(ErrorKind::data, "[fields] '{}': the forcing {} has {} frames without times that go with the {} of the others",
+         path_, name, extent, frames_);
+  }
+  if (times_) return times_->seconds;
+  std::vector<double> numbers(static_cast<size_t>(extent));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+io::Array FieldFile::read_known(const std::string& name, int64_t frame) const {
   io::Array field = io::array_of_file(path_, io::DType::f32, {height(), width()});
-  read_layer(layer, 0, 1, field.values<float>().data(), 0);
+  read_layer(known_layer(name), frame, 1, field.values<float>().data(), 0);
   return field;
+}
+
+std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice) {
+  std::vector<std::unique_ptr<io::GridFile>> file;
+  file.push_back(io::open_grid(path));
+  if (choice.variables.empty()) return usual_fields(file);
+  std::vector<std::string> names;
+  for (const std::string& name : choice.variables) {
+    if (find_variable(*file[0], name) || find_variable(*file[0], read_wanted(name).variable)) names.push_back(name);
+  }
+  return names;
+}
+
+bool holds_fields_of_cf(const std::string& path) {
+  try {
+    const auto may_be_time = [](const std::string& name) { return name.find("ime") != std::string::npos; };
+    if (std::ranges::none_of(io::hdf5_names(path), may_be_time)) return false;
+    const auto file = io::open_grid(path);
+    return std::ranges::any_of(file->variables(), [&](const io::GridVariable& variable) {
+      const FieldDimensions dims = find_dimensions(*file, variable);
+      const io::GridVariable* time = dims.time < 0 ? nullptr : coordinate_of(*file, variable, dims.time);
+      return time && dims.are_field() && io::CfTime::is_time(attribute_text(time->attributes, "units"));
+    });
+  } catch (const Error&) {
+    return false;  // said by whoever reads its arrays
+  }
 }
 
 }  // namespace convssm::data

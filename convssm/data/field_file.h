@@ -1,8 +1,9 @@
-// One grid file as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
-// missing_value, valid_range). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
+// A grid file, or several with other variables of the same frames, as frames: chosen variables are channels, decoded as the CF conventions say (scale_factor, add_offset, _FillValue,
+// missing_value, valid_range, _Unsigned). Pixels that were not measured are NaN. A part of its frames is read without the rest of the file.
 //   FieldFile file("era5.nc", {.variables = {"t2m", "u@850"}});   io::Array day = file.read(24, 24);   // f32 [24,C,H,W]
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,10 +22,10 @@ struct FieldChannel {
 class FieldFile {
  public:
   // Error(data) that names the file if there is no such variable, or they do not fit together.
-  FieldFile(const std::string& path, const FieldChoice& choice);
+  FieldFile(const std::string& path, const FieldChoice& choice, const std::vector<std::string>& beside = {});
 
   const std::string& path() const { return path_; }
-  const std::string& kind() const { return file_->kind(); }
+  const std::string& kind() const { return files_[0]->kind(); }
   const std::vector<FieldChannel>& channels() const { return channels_; }
   int64_t frames() const { return frames_; }
   int64_t height() const { return static_cast<int64_t>(axes_.rows.values.size()); }
@@ -36,33 +37,57 @@ class FieldFile {
   // Frames first .. first+count-1, f32 [count,C,H,W].
   io::Array read(int64_t first, int64_t count) const;
 
-  // A field without times of this name, f32 [H,W]; orography, a mask of land.
-  io::Array read_static(const std::string& name) const;
+  // What is known of a field in advance, "sst" or "u@850", on the grid of the frames: at which times, in seconds, or at the numbers of
+  // the frames where nobody knows the times; nothing if it is the same at all times, as orography is. Error(data) that names the file
+  // if it does not fit to the frames.
+  std::vector<double> known_moments(const std::string& name) const;
+  io::Array read_known(const std::string& name, int64_t frame) const;  // the one of that number, f32 [H,W]
 
-  const io::GridFile& file() const { return *file_; }
+  bool has(const std::string& name) const { return find(name).variable != nullptr; }
+  std::vector<std::string> names() const;  // of all variables
 
  private:
+  struct Found {  // null: there is none
+    const io::GridFile* file = nullptr;
+    const io::GridVariable* variable = nullptr;
+  };
   struct Layer {  // a channel
+    const io::GridFile* file = nullptr;
     const io::GridVariable* variable = nullptr;
     FieldDimensions dims;
     std::vector<int64_t> first;  // where its box begins, but for time
-    double scale = 1, offset = 0, low, high;
-    std::vector<double> missing;  // as they are stored
+    double scale = 1, offset = 0;
+    // Before these are applied, unsigned where stored numbers are meant so:
+    double low = -std::numeric_limits<double>::infinity(), high = -low;
+    std::vector<double> missing = {};                             // by attributes
+    double unwritten = std::numeric_limits<double>::quiet_NaN();  // by the rule of NetCDF for what was never written
+    bool wraps = false;                                           // negative numbers are large ones
   };
 
-  std::vector<std::string> usual_variables() const;
   void add_channels(const std::string& wanted, const FieldChoice& choice);
-  Layer make_layer(const io::GridVariable& variable, const FieldChoice& choice) const;
+  Found find(const std::string& name) const;
+  Found find_or_fail(const std::string& name) const;  // Error(data) that names the nearest one
+  Layer make_layer(const Found& found, const FieldChoice& choice) const;
+  void set_limits(Layer& layer) const;
+  Layer known_layer(const std::string& name) const;
   void add_layer(const Layer& layer, const std::string& name);
+  void check_times(const Layer& layer, const std::string& name) const;
   void read_layer(const Layer& layer, int64_t first, int64_t count, float* out, int64_t frame_step) const;
 
   std::string path_;
-  std::unique_ptr<io::GridFile> file_;
+  FieldChoice choice_;
+  std::vector<std::unique_ptr<io::GridFile>> files_;
   std::vector<Layer> layers_;
   std::vector<FieldChannel> channels_;
   int64_t frames_ = 0;
   Axes axes_;
   std::optional<FieldTimes> times_;
 };
+
+// The fields of a file that are channels unless somebody chooses, or of the chosen variables those that it has.
+std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice);
+
+// Whether an HDF5 file holds fields with times as CF has them, and not just arrays.
+bool holds_fields_of_cf(const std::string& path);
 
 }  // namespace convssm::data

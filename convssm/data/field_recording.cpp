@@ -1,5 +1,4 @@
-// The heads of all files are read once. Later a few of them stay open, those that were read last: a recording may have more files than
-// a process may open.
+// The heads of all files are read once, and again only for those that are opened anew (field_heads.h).
 #include "convssm/data/field_recording.h"
 
 #include <fmt/ranges.h>
@@ -8,12 +7,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <list>
-#include <mutex>
+#include <map>
 
 #include "convssm/base/error.h"
 #include "convssm/base/slow_progress.h"
 #include "convssm/data/field_file.h"
+#include "convssm/data/field_heads.h"
 #include "convssm/data/forcings.h"
 #include "convssm/data/recording_files.h"
 #include "convssm/data/time_axis.h"
@@ -21,47 +20,7 @@
 namespace convssm::data {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr size_t kOpenFiles = 4;
-
-// What is remembered of a file.
-struct FileHead {
-  std::string path;
-  int64_t first = 0, frames = 0;  // of the recording
-  std::vector<double> seconds;    // empty: nobody knows
-};
-
-// The files that are open, by their places.
-class OpenFiles {
- public:
-  OpenFiles(const std::vector<FileHead>& heads, FieldChoice choice) : heads_(heads), choice_(std::move(choice)) {}
-
-  std::shared_ptr<const FieldFile> get(size_t place) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(open_, place, &Entry::first);
-    if (found != open_.end()) {
-      open_.splice(open_.begin(), open_, found);
-      return open_.front().second;
-    }
-    const FileHead& head = heads_[place];
-    auto file = std::make_shared<const FieldFile>(head.path, choice_);
-    if (file->frames() != head.frames) {
-      fail(ErrorKind::data, "[fields] '{}' has changed since it was opened: it had {} frames, now {}", head.path,
-           head.frames, file->frames());
-    }
-    open_.emplace_front(place, file);
-    if (open_.size() > kOpenFiles) open_.pop_back();
-    return file;
-  }
-
- private:
-  using Entry = std::pair<size_t, std::shared_ptr<const FieldFile>>;
-  const std::vector<FileHead>& heads_;
-  FieldChoice choice_;
-  std::mutex mutex_;
-  std::list<Entry> open_;  // the one that was read last first
-};
+constexpr double kSameTime = 1e-3;  // of a step
 
 // All that is known when the files were looked at.
 struct Series {
@@ -73,11 +32,18 @@ struct Series {
   bool joined = true;
 };
 
-void check_same_grid(const FieldFile& first, const FieldFile& other) {
-  const auto same = [](const Axis& a, const Axis& b) {
-    return std::ranges::equal(a.values, b.values,
-                              [](double x, double y) { return std::abs(x - y) <= 1e-5 * std::max(1.0, std::abs(x)); });
+// The two Gregorian ones are the same from 1582-10-15 on.
+bool same_calendar(const FieldFile& a, const FieldFile& b) {
+  if (a.axes().calendar == b.axes().calendar) return true;
+  const auto gregorian = [](const FieldFile& file) {
+    const std::string& name = file.axes().calendar;
+    return (name == "standard" || name == "proleptic_gregorian") && !file.times()->seconds.empty() &&
+           std::ranges::min(file.times()->seconds) >= -12219292800.0;
   };
+  return gregorian(a) && gregorian(b);
+}
+
+void check_same_grid(const FieldFile& first, const FieldFile& other) {
   const auto name = [](const FieldChannel& channel) { return channel.name; };
   if (!std::ranges::equal(first.channels(), other.channels(), {}, name, name)) {
     const auto names = [&](const FieldFile& file) {
@@ -90,12 +56,12 @@ void check_same_grid(const FieldFile& first, const FieldFile& other) {
          "data.variables",
          first.path(), names(first), other.path(), names(other));
   }
-  if (!same(first.axes().rows, other.axes().rows) || !same(first.axes().columns, other.axes().columns)) {
+  if (!same_axis(first.axes().rows, other.axes().rows) || !same_axis(first.axes().columns, other.axes().columns)) {
     fail(ErrorKind::data,
          "[fields] all files must have one grid: '{}' is of {} x {}, '{}' of {} x {}, or of other coordinates",
          first.path(), first.height(), first.width(), other.path(), other.height(), other.width());
   }
-  if (first.axes().calendar != other.axes().calendar) {
+  if (!same_calendar(first, other)) {
     fail(ErrorKind::data, "[fields] all files must have times of one calendar: '{}' has {}, '{}' has {}", first.path(),
          first.times() ? first.axes().calendar : "no times", other.path(),
          other.times() ? other.axes().calendar : "no times");
@@ -108,34 +74,50 @@ void check_same_grid(const FieldFile& first, const FieldFile& other) {
   }
 }
 
-bool times_grow(const std::vector<FileHead>& heads) {
-  for (size_t i = 1; i < heads.size(); ++i) {
-    if (heads[i].seconds.front() <= heads[i - 1].seconds.back()) return false;
-  }
-  return true;
+// The first of two files of a group that overlap, or behind the last one.
+auto find_clash(const std::vector<FileHead>& heads) {
+  return std::ranges::adjacent_find(heads, [](const FileHead& a, const FileHead& b) {
+    return a.group == b.group && b.seconds.front() <= a.seconds.back();
+  });
 }
 
-// Whether all files are of the same times, as members of an ensemble or simulations are.
+// Whether all files are of the same times, as members of an ensemble or simulations are; some may end earlier.
 bool times_equal(const std::vector<FileHead>& heads) {
-  return std::ranges::all_of(heads,
-                             [&](const FileHead& head) { return head.seconds.front() == heads[0].seconds.front(); });
+  const auto frames = [](const FileHead& head) { return head.seconds.size(); };
+  const std::vector<double>& longest = std::ranges::max_element(heads, {}, frames)->seconds;
+  return std::ranges::all_of(heads, [&](const FileHead& head) {
+    return std::equal(head.seconds.begin(), head.seconds.end(), longest.begin());
+  });
+}
+
+// Files that follow each other are one group. Else those of each folder are, if there are several, as of simulations of many files; and
+// files of the same times are each a group.
+void group_files(std::vector<FileHead>& heads, const io::CfTime& time, const std::string& path) {
+  for (const FileHead& head : heads) find_time_axis(head.path, head.seconds, time);  // they grow
+  std::ranges::stable_sort(heads, {}, [](const FileHead& head) { return head.seconds.front(); });
+  if (find_clash(heads) == heads.end()) return;
+  const auto folder = [](const FileHead& head) { return std::filesystem::path(head.path).parent_path(); };
+  const bool alone = times_equal(heads);
+  if (!alone) std::ranges::stable_sort(heads, {}, folder);
+  for (size_t i = 1; i < heads.size(); ++i)
+    heads[i].group = heads[i - 1].group + (alone || folder(heads[i]) != folder(heads[i - 1]));
+  const auto clash = find_clash(heads);
+  if (clash == heads.end()) return;
+  fail(
+      ErrorKind::data,
+      "[fields] '{}': times of files overlap: '{}' goes on to {}, '{}' begins at {}; leave out what is there twice, or "
+      "put files that are clips of their own into folders of their own",
+      path, clash->path, time.text(clash->seconds.back()), (clash + 1)->path, time.text((clash + 1)->seconds.front()));
 }
 
 void place_files(Series& series, const std::string& path) {
   std::vector<FileHead>& heads = series.heads;
-  const bool timed = !heads[0].seconds.empty();
-  if (timed) std::ranges::stable_sort(heads, {}, [](const FileHead& head) { return head.seconds.front(); });
-  series.joined = timed && times_grow(heads);
-  if (timed && !series.joined && !times_equal(heads)) {
-    const auto clash = std::ranges::adjacent_find(
-        heads, [](const FileHead& a, const FileHead& b) { return b.seconds.front() <= a.seconds.back(); });
-    fail(ErrorKind::data,
-         "[fields] '{}': times of files overlap: '{}' goes on to {}, '{}' begins at {}; leave out what is there twice, "
-         "or put files "
-         "that are clips of their own into folders of their own",
-         path, clash->path, series.time->text(clash->seconds.back()), (clash + 1)->path,
-         series.time->text((clash + 1)->seconds.front()));
+  if (series.time) {
+    group_files(heads, *series.time, path);
+  } else {
+    for (size_t i = 0; i < heads.size(); ++i) heads[i].group = i;
   }
+  series.joined = series.time && heads.back().group == 0;
   int64_t first = 0;
   for (FileHead& head : heads) {
     head.first = first;
@@ -154,10 +136,13 @@ void find_pieces(Series& series, const std::string& path) {
     const auto intervals = axis.intervals(seconds, *series.time);
     series.intervals.insert(series.intervals.end(), intervals.begin(), intervals.end());
   };
-  if (series.joined) return add(path, 0, series.seconds);
-  for (const FileHead& head : series.heads) {
+  for (size_t from = 0, to = 0; from < series.heads.size(); from = to) {
+    const FileHead& head = series.heads[from];
+    std::vector<double> seconds;
+    for (; to < series.heads.size() && series.heads[to].group == head.group; ++to)
+      seconds.insert(seconds.end(), series.heads[to].seconds.begin(), series.heads[to].seconds.end());
     if (series.time) {
-      add(head.path, head.first, head.seconds);
+      add(series.joined ? path : head.path, head.first, seconds);
     } else {
       series.pieces.emplace_back(head.first, head.frames);
     }
@@ -169,6 +154,58 @@ std::vector<std::string> files_of(const std::string& path) {
   std::vector<std::string> paths = field_files(path);
   if (paths.empty()) fail(ErrorKind::data, "[fields] '{}' holds no NetCDF, Zarr or GRIB files", path);
   return paths;
+}
+
+// A file for each set of variables, as many archives have them, goes with those of the others that are of the same times.
+std::vector<FileHead> join_variables(const std::vector<std::string>& paths, const FieldChoice& choice) {
+  struct File {
+    std::string path;
+    int64_t frames;
+    std::vector<double> seconds;
+  };
+  std::map<std::vector<std::string>, std::vector<File>> kinds;  // by their variables
+  for (const std::string& path : paths) {
+    FieldChoice own = choice;
+    own.variables = field_names(path, choice);
+    if (own.variables.empty()) {
+      fail(ErrorKind::data, "[fields] '{}' has none of the variables {}; leave it out, or name one that it has", path,
+           fmt::join(choice.variables, ", "));
+    }
+    const FieldFile file(path, own);
+    kinds[own.variables].push_back({path, file.frames(), file.times() ? file.times()->seconds : std::vector<double>()});
+  }
+  std::vector<FileHead> heads;
+  const std::vector<std::string>& names = kinds.begin()->first;
+  const std::vector<File>& first = kinds.begin()->second;
+  for (const File& file : first) heads.push_back({.path = file.path});
+  for (auto kind = std::next(kinds.begin()); kind != kinds.end(); ++kind) {
+    std::vector<File>& files = kind->second;
+    for (size_t i = 0; i < first.size(); ++i) {
+      const auto match = std::ranges::find_if(
+          files, [&](const File& file) { return file.frames == first[i].frames && file.seconds == first[i].seconds; });
+      const bool shares = std::ranges::any_of(
+          kind->first, [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
+      if (match == files.end() || shares || files.size() != first.size() - i) {
+        fail(ErrorKind::data,
+             "[fields] all files must have the same variables, or each some of them at the same times: '{}' has {}, "
+             "'{}' has "
+             "{}; name those to take by data.variables",
+             first[i].path, fmt::join(names, ", "), files.empty() ? "no other" : files[0].path,
+             fmt::join(kind->first, ", "));
+      }
+      heads[i].beside.push_back(match->path);
+      files.erase(match);
+    }
+  }
+  return heads;
+}
+
+std::vector<FileHead> heads_of(const std::vector<std::string>& paths, const FieldChoice& choice) {
+  if (paths.size() > 1 && field_names(paths.front(), choice) != field_names(paths.back(), choice))
+    return join_variables(paths, choice);
+  std::vector<FileHead> heads;
+  for (const std::string& path : paths) heads.push_back({.path = path});
+  return heads;
 }
 
 // The first, middle and last frame: whether some pixels are missing, which a whole reading would tell for certain.
@@ -186,7 +223,7 @@ class FieldRecording : public Recording {
       : Recording(std::move(about), nullptr),
         series_(std::move(series)),
         forcings_(std::move(forcings)),
-        files_(series_.heads, info().reading.fields) {}
+        files_(series_.heads, info().reading.fields, info().named_channels, info().axes) {}
 
  protected:
   io::Array frames(int64_t clip, int64_t first, int64_t count) override {
@@ -227,7 +264,15 @@ class FieldRecording : public Recording {
   }
 
   at::Tensor actions(int64_t clip, int64_t first, int64_t count) override {
-    return forcings_.maps(frame_times(clip, first, count));
+    const int64_t begin = piece(clip).first;
+    std::vector<double> moments = frame_times(clip, first, count);
+    if (moments.empty()) {
+      for (int64_t t = 0; t < count; ++t) moments.push_back(static_cast<double>(begin + first + t));
+    }
+    const size_t group = series_.heads[file_of(begin)].group;
+    return forcings_.maps(moments, group, [this](size_t file, const std::string& name, int64_t frame) {
+      return files_.get(file)->read_known(name, frame);
+    });
   }
 
  private:
@@ -283,9 +328,13 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
     info.notes.push_back(
         "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");
   if (series.heads.size() > 1) {
-    info.notes.push_back(
-        fmt::format("{} files {}", series.heads.size(),
-                    series.joined ? "in the order of their times are one recording" : "are clips of their own"));
+    info.notes.push_back(fmt::format(
+        "{} files {}", series.heads.size(),
+        series.joined ? "in the order of their times are one recording"
+        : series.time
+            ? "of the same times are clips of their own, or those of each folder: clips for testing may be of times "
+              "that are trained on"
+            : "are clips of their own"));
   }
   describe_times(info, series);
   return info;
@@ -294,22 +343,25 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
 }  // namespace
 
 std::unique_ptr<Recording> open_field_recording(const std::string& path, const RecordingOptions& options) {
-  const std::vector<std::string> paths = files_of(path);
   Series series;
+  series.heads = heads_of(files_of(path), options.fields);
   std::unique_ptr<FieldFile> first;
-  SlowProgress progress("reading the heads of files", paths.size());
-  for (const std::string& each : paths) {
+  SlowProgress progress("reading the heads of files", series.heads.size());
+  for (FileHead& head : series.heads) {
     progress.next();
-    auto file = std::make_unique<FieldFile>(each, options.fields);
+    auto file = std::make_unique<FieldFile>(head.path, options.fields, head.beside);
     if (first) check_same_grid(*first, *file);
-    series.heads.push_back({each, 0, file->frames(), file->times() ? file->times()->seconds : std::vector<double>()});
+    head.frames = file->frames();
+    if (file->times()) head.seconds = file->times()->seconds;
+    head.known = known_moments(options.forcings, *file);
     if (file->times() && !series.time) series.time = file->times()->time;
     if (!first) first = std::move(file);
   }
   place_files(series, path);
   find_pieces(series, path);
   RecordingInfo info = describe(path, options, *first, series);
-  Forcings forcings(options.forcings, *first, series.time);
+  const double tolerance = std::max(0.5, kSameTime * series.axis.step);
+  Forcings forcings(options.forcings, options.fields, *first, series.heads, series.time, series.time ? tolerance : 0);
   if (forcings.count() > 0 && options.actions) {
     info.has_actions = true;
     info.action_maps = forcings.count();

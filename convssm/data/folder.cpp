@@ -288,6 +288,14 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("diagnostic", o.diagnostic);
   read("variables", o.reading.fields.variables);
   read("forcings", o.reading.forcings);
+  nlohmann::json ranges = nlohmann::json::object();
+  read("forcing_ranges", ranges);
+  for (const auto& [name, range] : ranges.items()) {
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() ||
+        range[0] >= range[1])
+      fail(ErrorKind::usage, "[folder] forcing_ranges.{} must be [low, high], got {}", name, range.dump());
+    o.reading.fields.forcing_ranges[name] = {range[0].get<double>(), range[1].get<double>()};
+  }
   nlohmann::json select = nlohmann::json::object();
   read("select", select);
   for (const auto& [dimension, value] : select.items()) {

@@ -7,8 +7,9 @@
 
 namespace convssm::data {
 
-// Frames first .. first+count-1 of a clip, [T,C,H,W], of the array `key` of info.path, laid out as info.layout says.
+// Frames first .. first+count-1 of a clip, [T,C,H,W], of the array `key` of info.path, laid out as info.layout says. `opened` as of
+// ArrayCache::read.
 io::Array gathered_frames(ArrayCache& cache, const RecordingInfo& info, const std::string& key, int64_t clip,
-                          int64_t first, int64_t count);
+                          int64_t first, int64_t count, const io::ArrayInfo* opened = nullptr);
 
 }  // namespace convssm::data

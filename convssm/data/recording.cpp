@@ -25,6 +25,16 @@ void channels_first(const std::byte* from, std::byte* to, int64_t frames, int64_
   }
 }
 
+// The memory for frames is as large as the file was when it was opened.
+void require_size(const RecordingInfo& info, int64_t count, const io::Array& found) {
+  if (found.element_count() == static_cast<uint64_t>(count) * info.frame_elements()) return;
+  fail(ErrorKind::data,
+       "[recording] '{}' has changed since it was opened: {} frames of {} expected, found {}; write to another file, "
+       "and "
+       "open this one again",
+       info.path, count, frame_text(info), io::shape_text(found.shape()));
+}
+
 }  // namespace
 
 int64_t RecordingInfo::all_frames() const {
@@ -43,6 +53,7 @@ void Recording::check_place(int64_t clip, int64_t first, int64_t count) const {
 io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
   check_place(clip, first, count);
   const io::Array stored = frames(clip, first, count);
+  require_size(info_, count, stored);
   io::Array values(stored.dtype(), {count, info_.channels, info_.height, info_.width});
   if (channels_last(info_.layout) && info_.channels > 1) {
     channels_first(stored.bytes().data(), values.bytes().data(), count, info_.height * info_.width, info_.channels,
@@ -56,7 +67,9 @@ io::Array Recording::read(int64_t clip, int64_t first, int64_t count) {
 void Recording::read_pixels(int64_t clip, int64_t first, int64_t count, const PixelRanges& ranges, float* out,
                             bool* valid) {
   check_place(clip, first, count);
-  to_pixels(info_, clip, first, frames(clip, first, count), ranges, out, valid);
+  const io::Array stored = frames(clip, first, count);
+  require_size(info_, count, stored);
+  to_pixels(info_, clip, first, stored, ranges, out, valid);
 }
 
 at::Tensor Recording::read_actions(int64_t clip, int64_t first, int64_t count) {
@@ -91,7 +104,17 @@ RecordingInfo begin_info(const std::string& path, const char* kind, const Record
 std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info) {
   RecordingOptions options = info.reading;
   options.access = Access::in_order, options.actions = options.actions_required = false;
-  return open_recording(info.path, options);
+  auto recording = open_recording(info.path, options);
+  const RecordingInfo& now = recording->info();
+  if (now.clips != info.clips || now.frames != info.frames || now.lengths != info.lengths || now.dtype != info.dtype ||
+      now.channels != info.channels || now.height != info.height || now.width != info.width) {
+    fail(ErrorKind::data,
+         "[recording] '{}' has changed since it was opened: it had {} frames of {}, now {} of {}; start again when it "
+         "is "
+         "complete",
+         info.path, info.all_frames(), frame_text(info), now.all_frames(), frame_text(now));
+  }
+  return recording;
 }
 
 std::string actions_text(const RecordingInfo& info) {

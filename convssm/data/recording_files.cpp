@@ -18,6 +18,7 @@
 #include "convssm/data/array_choice.h"
 #include "convssm/data/array_recording.h"
 #include "convssm/data/companion.h"
+#include "convssm/data/field_file.h"
 #include "convssm/data/field_recording.h"
 #include "convssm/data/frame_folder.h"
 #include "convssm/data/viewed_recording.h"
@@ -40,7 +41,7 @@ struct Kind {
 const std::vector<Kind>& kinds_of_recordings() {
   static const std::vector<Kind> table{
       {"field",
-       {".nc", ".nc4", ".cdf", ".zarr", ".grib", ".grb", ".grib2", ".grb2"},
+       {".nc", ".nc4", ".cdf", ".zarr", ".grib", ".grb", ".grib2", ".grb2", ".he5"},
        false,
        false,
        open_field_recording},
@@ -70,6 +71,13 @@ const Kind* kind_of(const std::string& path, const std::string& ending) {
 }
 const Kind* found_kind(const std::string& path) { return kind_of(path, io::reading_ending(path)); }
 
+// An HDF5 file holds arrays, or fields of CF's conventions.
+bool is_hdf5(const std::string& path) { return io::reading_ending(path) == ".h5"; }
+bool reads_as_fields(const std::string& path, const RecordingOptions& options) {
+  if (!is_hdf5(path) || !options.key.empty() || !options.layout.empty()) return false;
+  return !options.fields.variables.empty() || holds_fields_of_cf(path);
+}
+
 // ": what to do", or nothing.
 std::string advice_text(const io::FileKind& kind) { return kind.advice.empty() ? "" : ": " + kind.advice; }
 
@@ -79,6 +87,7 @@ std::unique_ptr<Recording> open_as_it_is(const std::string& path, const Recordin
     return field_files(path).empty() ? open_frame_folder(path, options) : open_field_recording(path, options);
   }
   const Kind* kind = found.name.empty() ? named_kind(path) : kind_of(path, found.ending);
+  if (kind && kind->arrays && reads_as_fields(path, options)) return open_field_recording(path, options);
   if (kind) return kind->open(path, options);
   fail(ErrorKind::data, "[recording] '{}' is {}, none of {}{}", path,
        found.name.empty() ? "of no kind that is known here" : found.name, recording_endings(), advice_text(found));
@@ -129,6 +138,15 @@ std::vector<std::string> stacks_among(const std::string& searched, const std::ve
   return {};
 }
 
+// By its first bytes; a file that cannot be read is none.
+bool is_grid(const std::string& path) {
+  try {
+    return !io::file_kind(path).name.empty() && is_field_file(path);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingOptions& options) {
@@ -150,7 +168,7 @@ bool is_picture(const std::string& path) {
 
 bool holds_arrays(const std::string& path) {
   const Kind* kind = found_kind(path);
-  return kind && kind->arrays;
+  return kind && kind->arrays && !reads_as_fields(path, {});
 }
 
 int64_t count_clips(const std::string& path, const RecordingOptions& options) {
@@ -160,15 +178,25 @@ int64_t count_clips(const std::string& path, const RecordingOptions& options) {
 
 bool is_field_file(const std::string& path) {
   const io::FileKind found = io::file_kind(path);
-  return is_field(found.name.empty() ? named_kind(path) : kind_of(path, found.ending));
+  const Kind* kind = found.name.empty() ? named_kind(path) : kind_of(path, found.ending);
+  return is_field(kind) || (kind && kind->arrays && reads_as_fields(path, {}));
 }
 
 std::vector<std::string> field_files(const std::string& folder) {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths, arrays, unnamed;
+  bool others = false;
   for (const std::string& name : files_below(folder)) {
-    if (is_field(named_kind(name))) paths.push_back((fs::path(folder) / name).string());
+    const Kind* kind = named_kind(name);
+    const std::string path = (fs::path(folder) / name).string();
+    if (!kind) unnamed.push_back(path);
+    if (is_field(kind)) paths.push_back(path);
+    if (kind && kind->arrays) arrays.push_back(path);
+    others = others || (kind && !is_field(kind) && !kind->arrays);
   }
-  return paths;
+  // Names such as gfs.t00z.pgrb2.0p25.f000 say nothing, where no other does.
+  if (paths.empty() && arrays.empty() && !others) std::ranges::copy_if(unnamed, std::back_inserter(paths), is_grid);
+  const bool hdf5 = paths.empty() && !arrays.empty() && std::ranges::all_of(arrays, is_hdf5);
+  return hdf5 && reads_as_fields(arrays[0], {}) ? arrays : paths;
 }
 
 bool holds_fields(const std::string& path) {
@@ -233,7 +261,11 @@ FoundFiles find_recordings(const std::string& path, Kinds kinds) {
     if (found.others == 0 && !beside.empty()) found.other = beside[0];
     found.others += beside.size();
   }
-  if (kinds == Kinds::one && is_field(wanted)) found.names = {"."};
+  const auto holds_grids = [&] { return (!wanted || wanted->arrays) && !field_files(path).empty(); };
+  if (kinds == Kinds::one && (is_field(wanted) || holds_grids())) {
+    found.names = {"."};
+    if (!wanted) found.others = 0;
+  }
   return found;
 }
 

@@ -10,9 +10,13 @@
 
 namespace convssm::data {
 
+// Which part of its month a time is of that stands for all of it.
+enum class OfMonth { day, middle, last_day };
+
 struct TimeAxis {
-  double step = 0;                                       // seconds; the most usual one
-  int64_t months = 0;                                    // above 0: each step is so many months of the calendar
+  double step = 0;     // seconds; the most usual one, or where all differ the one in the middle
+  int64_t months = 0;  // above 0: each step is so many months of the calendar
+  OfMonth of_month = OfMonth::day;
   bool even = true;                                      // all steps within the pieces are that one
   std::vector<std::pair<int64_t, int64_t>> pieces = {};  // first frame and frames of each, between gaps
   std::vector<std::string> gaps = {};  // for people: "2019-03-05 12:00:00 to 2019-03-07 00:00:00 (35 frames missing)"

@@ -144,6 +144,7 @@ CfTime::CfTime(const std::string& units, const std::string& calendar)
          calendar);
   }
   rule_ = rule->second;
+  calendar_ = std::ranges::find(rules, rule_, &std::pair<const char*, Rule>::second)->first;
   const size_t since = lower_case(units).find(" since ");
   if (since == std::string::npos) fail_units(units);
   const auto unit = find_unit(trimmed(units.substr(0, since)));

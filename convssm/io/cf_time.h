@@ -27,7 +27,7 @@ class CfTime {
   static bool is_time(const std::string& units);
 
   const std::string& units() const { return units_; }
-  const std::string& calendar() const { return calendar_; }
+  const std::string& calendar() const { return calendar_; }  // by the name that CF prefers: "standard", "noleap"
 
   double seconds(double value) const;  // of a number as the file has it
   double value(double seconds) const;  // and back

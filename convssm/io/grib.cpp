@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "convssm/base/error.h"
 #include "convssm/io/chunk_overlap.h"
@@ -36,7 +39,7 @@ const std::array<AxisKind, grib_axes>& axis_kinds() {
 }
 
 GridAttributes level_attributes(const std::string& type) {
-  GridAttributes attributes = {{"long_name", {.text = type}}};
+  GridAttributes attributes = {{"long_name", {.text = type}}, {"axis", {.text = "Z"}}};
   for (const auto& [known, units, positive] : {std::tuple{"isobaricInhPa", "hPa", "down"},
                                                {"isobaricInPa", "Pa", "down"},
                                                {"heightAboveGround", "m", "up"},
@@ -70,6 +73,7 @@ class GribFile : public GridFile {
       numbers_.emplace(variable.name, static_cast<size_t>(&variable - index_.variables.data()));
     }
     if (variables.empty()) refuse_grids();
+    for (GridVariable& variable : variables) add_single_time(index_.variables[numbers_.at(variable.name)], variable);
     for (const auto& [name, array] : coordinates_) {
       variables.push_back({.name = name,
                            .dtype = array.dtype(),
@@ -116,12 +120,29 @@ class GribFile : public GridFile {
                                                       level ? level_attributes(of.keys.level_type) : kind.attributes));
         variable.shape.push_back(count);
         variable.chunks.push_back(1);
-      } else if (axis != static_cast<size_t>(GribAxis::number) || of.keys.has_number) {
+      } else if (is_known(of, static_cast<GribAxis>(axis))) {
         attributes[kind.name] = {.numbers = values, .dtype = kind.dtype};
       }
     }
+    if (!is_whole(of)) attributes["missing_value"] = {.numbers = {NAN}, .dtype = variable.dtype};
     add_plane(of.grid, variable);
     return variable;
+  }
+
+  // Whether a single value of this axis says something.
+  static bool is_known(const GribVariable& of, GribAxis axis) {
+    if (axis == GribAxis::time) return false;  // it has a variable of its own
+    if (axis == GribAxis::step) return !of.joined;
+    return axis == GribAxis::level || of.keys.has_number;
+  }
+
+  // Behind the dimensions of all variables, which have the better name.
+  void add_single_time(const GribVariable& of, GridVariable& variable) {
+    constexpr auto time = static_cast<size_t>(GribAxis::time);
+    if (of.values[time].size() > 1) return;
+    const AxisKind& kind = axis_kinds()[time];
+    variable.attributes["coordinates"].text =
+        add_coordinates(kind.name, {}, coordinates(kind.dtype, {}, of.values[time]), kind.attributes);
   }
 
   void add_plane(size_t number, GridVariable& variable) {
@@ -152,7 +173,7 @@ class GribFile : public GridFile {
     return {plane[0], plane[1]};
   }
 
-  // The name under which these are known, one of them alone along a dimension of that name if `along` is empty.
+  // The name under which these are known, one of them alone along a dimension of that name if `along` is empty, or a single number.
   std::string add_coordinates(const std::string& base, const std::vector<std::string>& along, const Array& array,
                               const GridAttributes& attributes) {
     for (int count = 1;; ++count) {
@@ -161,7 +182,7 @@ class GribFile : public GridFile {
       if (std::ranges::count(index_.variables, name, &GribVariable::name) > 0) continue;
       if (at == coordinates_.end()) {
         coordinates_.emplace(name, array);
-        dimensions_[name] = along.empty() ? std::vector{name} : along;
+        dimensions_[name] = along.empty() && !array.shape().empty() ? std::vector{name} : along;
         attributes_[name] = attributes;
         return name;
       }
@@ -203,10 +224,14 @@ class GribFile : public GridFile {
     const size_t bytes = static_cast<size_t>(count[outer] * count[outer + 1]) * dtype_size(variable.dtype);
     std::byte* to = out.bytes().data();
     for (std::vector<int64_t> at(first.begin(), first.end() - 2);;) {
-      Array field = array_of_file(path(), variable.dtype, {grid.rows, grid.columns}, out.byte_count());
-      const GribField& place = index_.fields[find_field(of, at)];
-      grib_values(path(), place.offset, grib_message(*source_, place), grid, field);
-      copy_box(field, first.subspan(outer), count.subspan(outer), to);
+      if (const std::optional<size_t> number = find_field(of, at)) {
+        Array field = array_of_file(path(), variable.dtype, {grid.rows, grid.columns}, out.byte_count());
+        const GribField& place = index_.fields[*number];
+        grib_values(path(), place.offset, grib_message(*source_, place), grid, field);
+        copy_box(field, first.subspan(outer), count.subspan(outer), to);
+      } else {
+        fill_with_nan(variable.dtype, {to, bytes});
+      }
       to += bytes;
       size_t d = outer;
       while (d > 0 && ++at[d - 1] == first[d - 1] + count[d - 1]) {
@@ -217,8 +242,24 @@ class GribFile : public GridFile {
     }
   }
 
-  // The number of the field at that place along the dimensions that it has.
-  size_t find_field(const GribVariable& of, const std::vector<int64_t>& at) const {
+  static void fill_with_nan(DType dtype, std::span<std::byte> out) {
+    const float narrow = std::numeric_limits<float>::quiet_NaN();
+    const double wide = std::numeric_limits<double>::quiet_NaN();
+    const size_t size = dtype_size(dtype);
+    const void* value = dtype == DType::f64 ? static_cast<const void*>(&wide) : &narrow;
+    for (size_t i = 0; i < out.size(); i += size) std::memcpy(out.data() + i, value, size);
+  }
+
+  // Whether it has a field at each place of its dimensions.
+  static bool is_whole(const GribVariable& of) {
+    size_t places = 1, fields = 0;
+    for (const std::vector<double>& values : of.values) places *= values.size();
+    for (size_t i = 0; i < of.fields.size(); ++i) fields += i == 0 || of.fields[i].first != of.fields[i - 1].first;
+    return fields == places;
+  }
+
+  // The number of the field at that place along the dimensions that it has; nothing if the file has none.
+  std::optional<size_t> find_field(const GribVariable& of, const std::vector<int64_t>& at) const {
     GribPoint point{};
     size_t next = 0;
     for (size_t axis = 0; axis < grib_axes; ++axis) {
@@ -227,9 +268,9 @@ class GribFile : public GridFile {
     constexpr auto place_of = &std::pair<GribPoint, size_t>::first;
     const auto found = std::ranges::lower_bound(of.fields, point, {}, place_of);
     const auto count = std::ranges::upper_bound(of.fields, point, {}, place_of) - found;
+    if (count == 0) return std::nullopt;
     if (count == 1) return found->second;
     const std::string text = grib_point_text(of, point), where = text.empty() ? "" : " for " + text;
-    if (count == 0) fail(ErrorKind::data, "{}: it has no field of '{}'{}", path(), of.name, where);
     fail(ErrorKind::data, "{}: it has {} fields of '{}'{}, the first two at bytes {} and {}; keep one: grib_copy -w",
          path(), count, of.name, where, index_.fields[found->second].offset, index_.fields[found[1].second].offset);
   }

@@ -77,7 +77,20 @@ class GribIndexer {
     return name;
   }
 
+  // Forecasts of which no two are of one time are a series: their steps are added to the times that they start from.
+  static void join_steps(GribVariable& variable) {
+    std::set<GribPoint> starts, series;
+    for (const auto& [point, number] : variable.fields) {
+      starts.insert(point);
+      series.insert({point[0] + point[1], 0, point[2], point[3]});
+    }
+    if (starts.size() != series.size()) return;
+    variable.joined = true;
+    for (auto& [point, number] : variable.fields) point[0] += point[1], point[1] = 0;
+  }
+
   static void finish(GribVariable& variable) {
+    join_steps(variable);
     std::ranges::sort(variable.fields);
     for (size_t axis = 0; axis < grib_axes; ++axis) {
       std::set<double> values;

@@ -24,6 +24,7 @@ struct GribVariable {
   GribKeys keys = {};  // of its first field
   size_t grid = 0;
   bool wide = false;
+  bool joined = false;  // steps are 0: `time` is when the fields are of, not when their forecast starts
   std::array<std::vector<double>, grib_axes> values = {};  // sorted
   std::vector<std::pair<GribPoint, size_t>> fields = {};   // sorted; numbers of GribIndex::fields
 };

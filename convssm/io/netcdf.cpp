@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view phony = "phony_dim_";  // how libnetcdf calls dimensions of HDF5 files that have no names
 constexpr int kMostDepth = 32, kMostObjects = 1 << 20;
 constexpr size_t kMostAttribute = 1 << 20;  // elements
-constexpr size_t kChunkCache = size_t{16} << 20, kMostChunkCache = size_t{256} << 20;
+constexpr size_t kLeastCache = 1 << 20;
 
 std::optional<DType> dtype_of_type(nc_type type) {
   switch (type) {
@@ -52,6 +52,27 @@ std::optional<DType> dtype_of_type(nc_type type) {
   }
 }
 
+// What all open files together may keep of unpacked chunks: those of many frames would be unpacked once more for each of them.
+class ChunkBudget {
+ public:
+  bool take(uint64_t bytes) {  // under hdf5_lock, as the rest
+    if (bytes > most - taken_) return false;
+    taken_ += bytes;
+    return true;
+  }
+  void give_back(uint64_t bytes) { taken_ -= bytes; }
+  uint64_t taken() const { return taken_; }
+
+ private:
+  static constexpr uint64_t most = uint64_t{256} << 20;
+  uint64_t taken_ = 0;
+};
+
+ChunkBudget& chunk_budget() {
+  static ChunkBudget budget;
+  return budget;
+}
+
 class OpenFile {
  public:
   explicit OpenFile(int id) : id_(id) {}
@@ -77,12 +98,17 @@ class Netcdf4File : public GridFile {
     GridAttributes attributes = attributes_of(file_.id(), NC_GLOBAL);
     set_content(std::move(variables), std::move(attributes));
   }
+  ~Netcdf4File() override {
+    const std::lock_guard lock(hdf5_lock());
+    chunk_budget().give_back(kept_);
+  }
 
  protected:
   void fetch(const GridVariable& variable, std::span<const int64_t> first, Array& out) const override {
-    const Place& place = places_.at(variable.name);
+    Place& place = places_.at(variable.name);
     const std::vector<size_t> from(first.begin(), first.end()), count(out.shape().begin(), out.shape().end());
     const std::lock_guard lock(hdf5_lock());
+    keep_chunks(place, variable);
     if (const int code = nc_get_vara(place.group, place.id, from.data(), count.data(), out.bytes().data());
         code != NC_NOERR) {
       damaged("{} cannot be read: {}", in_quotes(variable.name), nc_strerror(code));
@@ -92,7 +118,20 @@ class Netcdf4File : public GridFile {
  private:
   struct Place {
     int group, id;
+    bool was_read = false;
   };
+
+  // Room for the chunks of a frame, if there is some: each is unpacked whole, and without it again for each of its frames.
+  void keep_chunks(Place& place, const GridVariable& variable) const {
+    if (std::exchange(place.was_read, true)) return;
+    int storage = NC_CONTIGUOUS;
+    check(nc_inq_var_chunking(place.group, place.id, &storage, nullptr));
+    const uint64_t bytes = storage == NC_CHUNKED ? across(variable) : 0;
+    const bool fits = chunk_budget().take(bytes);
+    if (fits) kept_ += bytes;
+    const size_t cache = fits ? std::max<size_t>(bytes, kLeastCache) : kLeastCache;
+    if (storage == NC_CHUNKED) check(nc_set_var_chunk_cache(place.group, place.id, cache, 1009, 0.75F));
+  }
 
   template <typename... Args>
   [[noreturn]] void damaged(fmt::format_string<Args...> text, Args&&... args) const {
@@ -148,7 +187,6 @@ class Netcdf4File : public GridFile {
     variables.push_back(std::move(variable));
   }
 
-  // A chunk is unpacked whole, and kept as long as there is room: a frame of chunks of many frames would unpack them all once more.
   std::vector<int64_t> chunks_of(int group, int id, const GridVariable& variable) const {
     if (variable.shape.empty()) return {};
     int storage = NC_CONTIGUOUS;
@@ -158,14 +196,17 @@ class Netcdf4File : public GridFile {
     std::vector<int64_t> chunks(sizes.begin(), sizes.end());
     const uint64_t bytes = checked_byte_count(chunks, dtype_size(variable.dtype)).value_or(UINT64_MAX);
     require_file_memory(path(), "a chunk of a variable", bytes);
-    uint64_t across = bytes;  // all chunks of one frame
-    for (size_t d = 1; d < chunks.size(); ++d) {
-      across *= static_cast<uint64_t>((variable.shape[d] + chunks[d] - 1) / std::max<int64_t>(chunks[d], 1));
-    }
-    if (across > kChunkCache && across <= kMostChunkCache) {
-      check(nc_set_var_chunk_cache(group, id, static_cast<size_t>(across), 1009, 0.75F));
-    }
     return chunks;
+  }
+
+  // Bytes of all chunks of one frame, unpacked.
+  static uint64_t across(const GridVariable& variable) {
+    std::vector<int64_t> whole = variable.chunks;
+    for (size_t d = 1; d < whole.size(); ++d) {
+      const int64_t chunk = std::max<int64_t>(whole[d], 1);
+      whole[d] = (variable.shape[d] + chunk - 1) / chunk * chunk;
+    }
+    return checked_byte_count(whole, dtype_size(variable.dtype)).value_or(UINT64_MAX);
   }
 
   GridAttributes attributes_of(int group, int id) const {
@@ -204,7 +245,8 @@ class Netcdf4File : public GridFile {
 
   OpenFile file_;
   std::vector<std::string> inside_;  // arrays of this file, by name: it could refer to others
-  std::map<std::string, Place> places_;
+  mutable std::map<std::string, Place> places_;
+  mutable uint64_t kept_ = 0;  // of the budget
   std::map<int, std::string> groups_of_dimensions_;
 };
 
@@ -222,6 +264,11 @@ std::unique_ptr<GridFile> open_netcdf(const std::string& path) {
   nc_inq_format_extended(id, &format, &mode);
   if (format != NC_FORMATX_NC_HDF5) throw FormatError(path, 0, "it is neither NetCDF-3 nor NetCDF-4");
   return std::make_unique<Netcdf4File>(path, std::move(opened));
+}
+
+uint64_t kept_netcdf_chunks() {
+  const std::lock_guard lock(hdf5_lock());
+  return chunk_budget().taken();
 }
 
 }  // namespace convssm::io

@@ -5,14 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "../base/scratch_folder.h"
 #include "../support.h"
 #include "convssm/base/error.h"
+#include "convssm/data/field_file.h"
+#include "convssm/data/file_check.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/pixels.h"
+#include "convssm/io/grib.h"
+#include "convssm/io/grib_messages.h"
+#include "convssm/io/grid_writer.h"
 #include "field_files.h"
 
 namespace convssm::data {
@@ -82,7 +88,8 @@ TEST_F(FieldRecordings, SayWhatTheyAre) {
 TEST_F(FieldRecordings, TakeAllFieldsAndLevelsUnasked) {
   write_fields(path("a.nc"), {.hours = hours_from(0, 3)});
   std::vector<std::string> names;
-  for (const Channel& channel : open("a.nc")->info().named_channels) names.push_back(channel.name);
+  const auto recording = open("a.nc");
+  for (const Channel& channel : recording->info().named_channels) names.push_back(channel.name);
   EXPECT_EQ(names, (std::vector<std::string>{"t2m", "u@850", "u@500"}));
 }
 
@@ -129,6 +136,141 @@ TEST_F(FieldRecordings, SimulationsOfOneTimeAreClipsOfTheirOwn) {
   EXPECT_EQ(recording->info().lengths, (std::vector<int64_t>{10, 12}));
 }
 
+// What NetCDF-4 writes is HDF5 by another name: with times, or where variables are asked for, it is fields.
+TEST_F(FieldRecordings, Hdf5WithTimesIsFields) {
+  const auto write = [&](const std::string& name, double first) {
+    write_fields(path("a.nc"), {.hours = hours_from(first, 5)});
+    std::filesystem::rename(path("a.nc"), path(name));
+  };
+  write("b.he5", 0);
+  EXPECT_EQ(open("")->info().kind, "field");
+  std::filesystem::rename(path("b.he5"), path("b.HDF5"));
+  write("a.h5", 5);
+  EXPECT_EQ(open("b.HDF5")->info().kind, "field");
+  EXPECT_EQ(open("a.h5", with_variables({"u@850"}))->info().named_channels[0].units, "m s-1");
+  EXPECT_EQ(open("b.HDF5", {.key = "u"})->info().kind, "array");
+  const auto both = open("", with_variables({"t2m"}));
+  EXPECT_EQ(both->info().lengths, std::vector<int64_t>{10});
+  EXPECT_EQ(dataset({{"variables", {"t2m"}}, {"low", 200}, {"high", 400}})->axes()->step, 3600);
+  const std::string plain = std::string(CONVSSM_SOURCE_DIR) + "/tests/io/data/types.h5";
+  EXPECT_EQ(open_recording(plain, {.key = "summed"})->info().kind, "array");
+  EXPECT_FALSE(holds_fields_of_cf(plain));
+}
+
+// Simulations of several files each.
+TEST_F(FieldRecordings, FoldersWhoseTimesOverlapAreClipsOfTheirOwn) {
+  for (const char* name : {"one", "two"}) {
+    std::filesystem::create_directory(path(name));
+    write_fields(path(name) + "/b.nc", {.hours = hours_from(0, 10)});
+    write_fields(path(name) + "/a.nc", {.hours = hours_from(10, 5), .missing = {2}});
+  }
+  write_fields(path("two/c.nc"), {.hours = hours_from(20, 2)});
+  const auto recording = open("", with_variables({"t2m"}));
+  EXPECT_FALSE(recording->info().in_time_order);
+  EXPECT_EQ(recording->info().lengths, (std::vector<int64_t>{15, 15, 2}));
+  for (const int64_t clip : {0, 1}) {
+    const io::Array across = recording->read(clip, 9, 2);
+    EXPECT_NEAR(across.values<float>()[0], t2m_at(9, 0, 0), 1e-4);
+    EXPECT_NEAR(across.values<float>()[24], t2m_at(10, 0, 0), 1e-4);
+  }
+  EXPECT_EQ(recording->read_times(1, 14, 1), std::vector<double>{1551398400.0 + 14 * 3600});
+  write_fields(path("two/d.nc"), {.hours = hours_from(21, 2)});
+  expect_error([&] { open("", with_variables({"t2m"})); }, {"overlap", "two/c.nc", "two/d.nc"});
+}
+
+TEST_F(FieldRecordings, FilesOfSomeOfTheSameTimesAreNoSimulations) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 10)});
+  write_fields(path("b.nc"), {.hours = {0, 2, 4}});
+  expect_error([&] { open("", with_variables({"t2m"})); }, {"overlap"});
+  write_fields(path("b.nc"), {.hours = {4, 2, 6}});
+  expect_error([&] { open("", with_variables({"t2m"})); }, {"b.nc'", "must grow", "frame 1"});
+}
+
+// What io::GridLayout holds, of 3 frames of 2 x 3; all zeros.
+void write_zeros(const std::string& path, std::vector<io::GridVariable> variables,
+                 const std::map<std::string, std::vector<double>>& values) {
+  const auto out = io::open_grid_writer(
+      path, {.dimensions = {{"time", 3}, {"time1", 3}, {"lat", 2}, {"lon", 3}}, .variables = variables});
+  for (const io::GridVariable& variable : variables) {
+    const auto known = values.find(variable.name);
+    const bool plane = variable.dimensions.size() == 3;
+    const auto size = static_cast<size_t>(plane ? 18 : variable.dimensions[0] == "lat" ? 2 : 3);
+    std::vector<double> all = known == values.end() ? std::vector<double>(size) : known->second;
+    out->write(variable.name,
+               io::make_array(plane ? std::vector<int64_t>{3, 2, 3} : std::vector{static_cast<int64_t>(size)}, all));
+  }
+  out->close();
+}
+
+io::GridVariable doubles(const std::string& name, std::vector<std::string> dimensions,
+                         io::GridAttributes attributes = {}) {
+  return {
+      .name = name, .dtype = io::DType::f64, .dimensions = std::move(dimensions), .attributes = std::move(attributes)};
+}
+
+// As archives have them: a file for each variable and year.
+TEST_F(FieldRecordings, FilesOfOneVariableEachAreOne) {
+  const io::GridAttributes hours{{"units", {"hours since 2019-03-01", {}}}};
+  const auto write = [&](const std::string& file, const char* variable, double first, double value) {
+    write_zeros(path(file), {doubles("time", {"time"}, hours), doubles(variable, {"time", "lat", "lon"})},
+                {{"time", {first, first + 1, first + 2}}, {variable, std::vector<double>(18, value)}});
+  };
+  write("a_1.nc", "a", 3, 1);
+  write("a_2.nc", "a", 0, 2);
+  write("b_1.nc", "b", 0, 3);
+  write("b_2.zarr", "b", 3, 4);
+  for (const auto& names : std::vector<std::vector<std::string>>{{}, {"a", "b"}, {"b", "a"}}) {
+    const auto recording = open("", with_variables(names));
+    EXPECT_EQ(recording->info().lengths, std::vector<int64_t>{6});
+    ASSERT_EQ(recording->info().channels, 2);
+    const bool turned = !names.empty() && names[0] == "b";
+    EXPECT_EQ(recording->info().named_channels[0].name, turned ? "b" : "a");
+    const io::Array frames = recording->read(0, 2, 2);
+    const std::vector<float> wanted{2, 3, 1, 4};  // a and b of hours 2 and 3
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(frames.values<float>()[i * 6], wanted[turned ? i ^ 1 : i]);
+  }
+  expect_error([&] { open("", with_variables({"b"})); }, {"a_1.nc' has none of the variables b"});
+  write("b_2.zarr", "b", 4, 4);
+  expect_error([&] { open(""); },
+               {"the same variables, or each some of them at the same times", "a_1.nc", "data.variables"});
+}
+
+TEST_F(FieldRecordings, ChannelsOfOtherTimesAreErrors) {
+  const io::GridAttributes hours{{"units", {"hours since 2019-03-01", {}}}};
+  const std::vector<io::GridVariable> variables{doubles("time", {"time"}, hours), doubles("time1", {"time1"}, hours),
+                                                doubles("a", {"time", "lat", "lon"}),
+                                                doubles("b", {"time1", "lat", "lon"})};
+  write_zeros(path("a.nc"), variables, {{"time", {0, 1, 2}}, {"time1", {0, 1, 2}}});
+  EXPECT_EQ(open("a.nc")->info().channels, 2);
+  write_zeros(path("a.nc"), variables, {{"time", {0, 1, 2}}, {"time1", {0, 3, 6}}});
+  expect_error([&] { open("a.nc"); },
+               {"frame 1 of b is of 2019-03-01 03:00:00 and that of a of 2019-03-01 01:00:00", "data.variables"});
+}
+
+TEST_F(FieldRecordings, LatitudesMayBeDegreesOrNumbers) {
+  for (const io::GridAttributes& attributes : {io::GridAttributes{},
+                                               {{"units", {"degrees", {}}}},
+                                               {{"units", {"degrees", {}}}, {"standard_name", {"latitude", {}}}}}) {
+    write_zeros(path("a.zarr"), {doubles("lat", {"lat"}, attributes), doubles("a", {"time", "lat", "lon"})},
+                {{"lat", {50, 49}}});
+    EXPECT_TRUE(open("a.zarr")->info().axes.has_latitudes());
+  }
+  write_zeros(path("a.zarr"), {doubles("lat", {"lat"}, {{"units", {"m", {}}}}), doubles("a", {"time", "lat", "lon"})},
+              {});
+  EXPECT_FALSE(open("a.zarr")->info().axes.has_latitudes());
+}
+
+TEST_F(FieldRecordings, BothNamesOfACalendarAreOne) {
+  for (const auto& [name, calendar, first] :
+       {std::tuple{"a.nc", "gregorian", 0.0}, {"b.nc", "standard", 3.0}, {"c.nc", "proleptic_gregorian", 6.0}}) {
+    write_zeros(path(name),
+                {doubles("time", {"time"}, {{"units", {"hours since 2019-03-01", {}}}, {"calendar", {calendar, {}}}}),
+                 doubles("a", {"time", "lat", "lon"})},
+                {{"time", {first, first + 1, first + 2}}});
+  }
+  EXPECT_EQ(open("")->info().frames, 9);
+}
+
 TEST_F(FieldRecordings, MissingPixelsAreNotMeasured) {
   write_fields(path("a.nc"), {.hours = hours_from(0, 10), .missing = {0, 3}});
   nlohmann::json options{
@@ -140,7 +282,7 @@ TEST_F(FieldRecordings, MissingPixelsAreNotMeasured) {
   EXPECT_EQ(clip.video[0][3][0][0][0].item<float>(), kFiller);
   EXPECT_NEAR(clip.video[0][4][0][0][0].item<float>(), (t2m_at(4, 0, 0) - 300) / 100, 1e-5);
   options["missing"] = "fail";
-  expect_error([&] { dataset(options)->clip(Split::train, 0, 10); }, {"a.nc", "frame 0", "row 0, column 0", "nan"});
+  expect_error([&] { dataset(options)->clip(Split::train, 0, 10); }, {"clip 0, frame 0", "row 0, column 0", "nan"});
 }
 
 TEST_F(FieldRecordings, AWindowOfNothingMeasuredIsAnErrorOrLeftOut) {
@@ -155,6 +297,119 @@ TEST_F(FieldRecordings, AWindowOfNothingMeasuredIsAnErrorOrLeftOut) {
   options["on_error"] = "skip";
   const auto skipping = dataset(options);
   for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(skipping->clip(Split::train, i, 2).valid.any().item<bool>());
+}
+
+// The messages of a GRIB file, a file each, named in the reverse order of the file.
+void split_grib(const std::string& path, const ScratchFolder& to, int64_t most) {
+  const std::string whole = read_text(path);
+  std::vector<uint64_t> begins;
+  io::for_each_grib_field(*io::open_source(path),
+                          [&](const io::GribField& field, const io::GribHeader&) { begins.push_back(field.offset); });
+  begins.push_back(whole.size());
+  for (size_t i = 0; i + 1 < begins.size() && static_cast<int64_t>(i) < most; ++i) {
+    to.write(fmt::format("{:04}.grib", begins.size() - i), whole.substr(begins[i], begins[i + 1] - begins[i]));
+  }
+}
+
+TEST_F(FieldRecordings, GribFilesOfOneTimeEachAreOne) {
+  if (!io::reads_grib()) GTEST_SKIP() << "built without eccodes";
+  const std::string first = std::string(CONVSSM_SOURCE_DIR) + "/tests/io/data/grib/first.grib";
+  const auto whole = open_recording(first, with_variables({"tp"}));  // steps of 3, 6 and 9 hours of one forecast
+  EXPECT_EQ(whole->info().frames, 3);
+  EXPECT_EQ(whole->info().axes.step, 3 * 3600);
+  EXPECT_TRUE(whole->info().axes.has_latitudes());
+  EXPECT_EQ(whole->read_times(0, 0, 1), std::vector<double>{1582912800.0 + 3 * 3600});
+  split_grib(first, folder_, 100);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {  // those of t2m left out
+    const auto file = io::open_grib(entry.path());
+    if (!file->find("tp")) std::filesystem::remove(entry.path());
+  }
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) paths.push_back(entry.path());
+  for (size_t i = 0; i < paths.size(); ++i)  // as GFS names its files
+    std::filesystem::rename(paths[i], path(fmt::format("gfs.t00z.pgrb2.0p25.f{:03}", i)));
+  folder_.write("README", "of the files");
+  const auto parts = open("", with_variables({"tp"}));
+  EXPECT_EQ(dataset({{"variables", {"tp"}},
+                     {"low", 0},
+                     {"high", 9999},
+                     {"missing", "mask"},
+                     {"test_fraction", 0},
+                     {"valid_fraction", 0}})
+                ->length(Split::train, 0),
+            3);
+  EXPECT_TRUE(parts->info().in_time_order);
+  EXPECT_EQ(parts->info().lengths, std::vector<int64_t>{3});
+  EXPECT_EQ(parts->read_times(0, 0, 4), whole->read_times(0, 0, 4));
+  const io::Array a = parts->read(0, 0, 3), b = whole->read(0, 0, 3);
+  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), b.byte_count()), 0);
+}
+
+// The cube has the same name at the surface; without that its name says no level.
+TEST_F(FieldRecordings, NamesOfGribAreGoodForFilesThatNeedThemOrNot) {
+  if (!io::reads_grib()) GTEST_SKIP() << "built without eccodes";
+  const std::string cube = std::string(CONVSSM_SOURCE_DIR) + "/tests/io/data/grib/cube.grib";
+  split_grib(cube, folder_, 16);
+  std::string levels;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) levels += read_text(entry.path());
+  folder_.write("levels.grib", levels);
+  EXPECT_EQ(io::open_grib(path("levels.grib"))->find("t_isobaricInhPa"), nullptr);
+  RecordingOptions options = with_variables({"t_isobaricInhPa@500"});
+  options.fields.select = {{"number", 1}};
+  const auto whole = open_recording(cube, options), part = open("levels.grib", options);
+  EXPECT_EQ(part->info().named_channels[0].name, "t_isobaricInhPa@500");
+  for (const int64_t clip : {0, 1}) {
+    const io::Array a = part->read(clip, 0, 2), b = whole->read(clip, 0, 2);
+    EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), b.byte_count()), 0);
+  }
+}
+
+TEST_F(FieldRecordings, AMonthOfEra5MessageByMessage) {
+  const std::string era5 = std::string(CONVSSM_SOURCE_DIR) + "/../shared/assets/fields/era5-2mt-2019-03-uk.grib";
+  if (!io::reads_grib() || !std::filesystem::exists(era5)) GTEST_SKIP() << "no eccodes, or no " << era5;
+  split_grib(era5, folder_, 30);
+  const auto parts = open("");
+  EXPECT_EQ(parts->info().lengths, std::vector<int64_t>{30});
+  EXPECT_EQ(parts->info().axes.step, 3600);
+  EXPECT_EQ(parts->read_times(0, 29, 1), std::vector<double>{1551398400.0 + 29 * 3600});
+  const io::Array a = parts->read(0, 20, 10), b = open_recording(era5)->read(0, 20, 10);
+  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), b.byte_count()), 0);
+}
+
+// Of a file that is written anew while it is read, whatever is other than it was.
+TEST_F(FieldRecordings, AFileThatChangesWhileItIsReadIsAnError) {
+  const FieldsToWrite before{.hours = hours_from(0, 10)};
+  for (const auto& [after, what] : std::vector<std::pair<FieldsToWrite, std::string>>{
+           {{.hours = hours_from(0, 10), .height = 9, .width = 11}, "its grid was 4 x 6, now it is 9 x 11"},
+           {{.hours = hours_from(0, 10), .height = 2}, "its grid was 4 x 6, now it is 2 x 6"},
+           {{.hours = hours_from(0, 10), .latitude = 50}, "of other coordinates"},
+           {{.hours = hours_from(1, 10)}, "its frames are of other times"},
+           {{.hours = hours_from(0, 12)}, "it had 10 frames, now 12"}}) {
+    for (const char* name : {"a.nc", "a.zarr"}) {
+      write_fields(path(name), before);
+      const auto recording = open(name, with_variables({"t2m"}));
+      recording->read(0, 3, 2);
+      write_fields(path(name), after);
+      std::filesystem::last_write_time(path(name),
+                                       std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+      const auto changed = [&](const std::function<void()>& read) {
+        try {
+          read();
+          ADD_FAILURE() << what << ": no error";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::data) << error.what();
+          EXPECT_NE(std::string(error.what()).find("has changed since it was opened"), std::string::npos)
+              << error.what();
+        }
+      };
+      expect_error([&] { recording->read(0, 3, 2); }, {name, "has changed since it was opened", what});
+      std::vector<float> pixels(2 * 4 * 6);
+      changed([&] { recording->read_pixels(0, 3, 2, {{{"", 200, 400}}}, pixels.data()); });
+      if (after.hours != hours_from(1, 10) && after.latitude == 58) {
+        changed([&] { for_each_chunk(recording->info(), [](Recording&, int64_t, int64_t, int64_t) { return true; }); });
+      }
+    }
+  }
 }
 
 TEST_F(FieldRecordings, SplitsAreCutInTimeWithAGap) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "convssm/io/grib.h"
 #include "convssm/io/video_writer.h"
 #include "folder_files.h"
 
@@ -89,8 +90,8 @@ TEST_F(Inspect, KnowsAnimations) {
 TEST_F(Inspect, NamesWhatItCannotRead) {
   const std::vector<std::array<std::string, 4>> cases{
       {"a.h5", std::string("\x89HDF\r\n\x1a\n\0\0", 10), "not a valid HDF5 file", ""},
-      {"a.nc", std::string("CDF\x01\0\0", 6), "is a NetCDF file", "xarray.open_dataset"},
-      {"a.grib", "GRIB....", "is a GRIB file", "cfgrib"},
+      {"a.nc", std::string("CDF\x01\0\0", 6), "the header is cut off", ""},
+      {"a.grib", "GRIB....", io::reads_grib() ? "GRIB of edition 46" : "without eccodes", ""},
       {"a.avi", "RIFF....AVI LIST", "the AVI file is cut short", ""},
       {"a.flv", "FLV\x01....", "is a Flash video", "ffmpeg"},
       {"a.csv", "1,2,3\n4,5,6\n", "is text", "np.loadtxt"},
@@ -108,16 +109,16 @@ TEST_F(Inspect, NamesWhatItCannotRead) {
 }
 
 TEST_F(Inspect, NamesWhatAFolderHoldsInstead) {
-  folder.write("d/a.nc", "CDF\x01");
-  EXPECT_NE(look("d").problem.find("a.nc' is a NetCDF file"), std::string::npos) << look("d").problem;
-  expect_refused({"holds no recordings", "but 1 others", "a.nc' is a NetCDF file", "xarray"},
+  folder.write("d/a.flv", "FLV\x01");
+  EXPECT_NE(look("d").problem.find("a.flv' is a Flash video"), std::string::npos) << look("d").problem;
+  expect_refused({"holds no recordings", "but 1 others", "a.flv' is a Flash video", "ffmpeg"},
                  {{"path", folder.path("d")}});
   npy("d/b.npy", numbers({3, 8, 8}));
-  EXPECT_NE(text(*open({{"path", folder.path("d")}})).find("left out, such as 'a.nc' (a NetCDF file)"),
+  EXPECT_NE(text(*open({{"path", folder.path("d")}})).find("left out, such as 'a.flv' (a Flash video)"),
             std::string::npos);
   folder.write("z/.zarray", "{}");
   folder.write("z/0.0.0", "x");
-  expect_refused({"z' is a Zarr store", "zarr.open"}, {{"path", folder.path("z")}});
+  expect_refused({"z", "zarr_format"}, {{"path", folder.path("z")}});
 }
 
 TEST_F(Inspect, ReadsByContentsWhateverTheName) {

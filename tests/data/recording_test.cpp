@@ -126,6 +126,36 @@ TEST_F(Recordings, ActionsOfAnyPart) {
   }
 }
 
+// As many values as before, or fewer, in another shape or type.
+TEST_F(Recordings, ArraysThatChangeWhileTheyAreReadAreErrors) {
+  const at::Tensor before = numbers({8, 6, 6});
+  for (const at::Tensor& after : {numbers({2, 12, 12}), numbers({4, 6, 6}), numbers({8, 6, 6}).to(at::kFloat)}) {
+    for (const char* layout : {"THW", "HTW"}) {
+      const at::Tensor stored = std::string(layout) == "THW" ? before : before.transpose(0, 1).contiguous();
+      for (const Access access : {Access::random, Access::in_order}) {
+        npy("a.npy", stored);
+        npz("b.npz", {{"data", stored}}, true);
+        for (const char* name : {"a.npy", "b.npz"}) {
+          const auto recording = open_recording(folder.path(name), {.layout = layout, .access = access});
+          npy("a.npy", after);
+          npz("b.npz", {{"data", after}}, true);
+          try {
+            recording->read(0, 1, 2);
+            ADD_FAILURE() << name << layout;
+          } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::data) << error.what();
+            EXPECT_NE(std::string(error.what()).find("has changed since it was opened"), std::string::npos)
+                << error.what();
+          }
+          expect_error([&] { reopen_in_order(recording->info()); }, {"has changed since it was opened", name});
+          npy("a.npy", stored);
+          npz("b.npz", {{"data", stored}}, true);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Recordings, WhatIsNotThereIsRefused) {
   npy("a.npy", numbers({3, 8, 8}));
   const auto recording = open_recording(folder.path("a.npy"));

@@ -63,6 +63,15 @@ TEST(CfTime, CountsMonthsAndPartsOfDaysAndYears) {
   EXPECT_NEAR(time.part_of_year(time.seconds_of({2020, 7, 1, 0})), 182.0 / 366, 1e-12);
 }
 
+TEST(CfTime, CalendarsOfTwoNamesHaveOne) {
+  const auto name = [](const char* calendar) { return CfTime("days since 2000-01-01", calendar).calendar(); };
+  EXPECT_EQ(name(""), "standard");
+  EXPECT_EQ(name("Gregorian"), "standard");
+  EXPECT_EQ(name("365_day"), "noleap");
+  EXPECT_EQ(name("366_day"), "all_leap");
+  EXPECT_EQ(name("proleptic_gregorian"), "proleptic_gregorian");
+}
+
 TEST(CfTime, RefusesWhatIsNoTime) {
   for (const char* units :
        {"hours", "hours since", "hours since yesterday", "furlongs since 2000-01-01", "days since 2000-13-01",

@@ -49,28 +49,28 @@ TEST_F(Grib, PutsFieldsTogether) {
   EXPECT_EQ(file->kind(), "GRIB");
   Names names;
   for (const GridVariable& variable : file->variables()) names.push_back(variable.name);
-  EXPECT_EQ(names,
-            (Names{"latitude", "level", "longitude", "number", "step", "t2m", "t_isobaricInhPa", "t_surface", "time"}));
+  EXPECT_EQ(names, (Names{"latitude", "level", "longitude", "number", "t2m", "t_isobaricInhPa", "t_surface", "time",
+                          "time_2"}));
   const GridVariable& t = file->variable("t_isobaricInhPa");
-  EXPECT_EQ(t.dimensions, (Names{"time", "step", "number", "level", "latitude", "longitude"}));
-  EXPECT_EQ(t.shape, (std::vector<int64_t>{2, 2, 2, 2, 3, 4}));
-  EXPECT_EQ(t.chunks, (std::vector<int64_t>{1, 1, 1, 1, 3, 4}));
+  EXPECT_EQ(t.dimensions, (Names{"time", "number", "level", "latitude", "longitude"}));
+  EXPECT_EQ(t.shape, (std::vector<int64_t>{4, 2, 2, 3, 4}));
+  EXPECT_EQ(t.chunks, (std::vector<int64_t>{1, 1, 1, 3, 4}));
   EXPECT_EQ(t.attributes.at("units").text, "K");
   EXPECT_EQ(t.attributes.at("long_name").text, "Temperature");
   EXPECT_EQ(t.attributes.at("standard_name").text, "air_temperature");
   EXPECT_EQ(t.attributes.at("GRIB_typeOfLevel").text, "isobaricInhPa");
-  EXPECT_EQ(numbers_of(*file, "time"),
+  EXPECT_EQ(numbers_of(*file, "time_2"),
             (std::vector<double>{1582912800, 1583044200}));  // date -d '2020-03-01 06:30Z' +%s
-  EXPECT_EQ(file->variable("time").attributes.at("units").text, "seconds since 1970-01-01 00:00:00");
-  EXPECT_EQ(numbers_of(*file, "step"), (std::vector<double>{0, 6 * 3600}));
+  EXPECT_EQ(file->variable("time_2").attributes.at("units").text, "seconds since 1970-01-01 00:00:00");
+  EXPECT_EQ(numbers_of(*file, "time"), (std::vector<double>{1582912800, 1582934400, 1583044200, 1583065800}))
+      << "starts and steps of 0 and 6 hours";
   EXPECT_EQ(numbers_of(*file, "level"), (std::vector<double>{500, 850}));
   EXPECT_EQ(file->variable("level").attributes.at("units").text, "hPa");
   EXPECT_EQ(numbers_of(*file, "latitude"), (std::vector<double>{52, 51, 50}));
   EXPECT_EQ(numbers_of(*file, "longitude"), (std::vector<double>{-4, -2, 0, 2}));
   const GridVariable& t2m = file->variable("t2m");
-  EXPECT_EQ(t2m.dimensions, (Names{"time", "latitude", "longitude"}));
+  EXPECT_EQ(t2m.dimensions, (Names{"time_2", "latitude", "longitude"}));
   EXPECT_EQ(t2m.attributes.at("level").numbers, std::vector<double>{2});
-  EXPECT_EQ(t2m.attributes.at("step").numbers, std::vector<double>{0});
   EXPECT_EQ(t2m.attributes.at("GRIB_shortName").text, "2t");
   EXPECT_EQ(numbers_of(*file, "t_surface")[12], value_at(52, -4, 2000));
 }
@@ -81,33 +81,59 @@ TEST_F(Grib, AnyBoxOfThem) {
   const auto expect_box = [&](const std::vector<int64_t>& first, const std::vector<int64_t>& count) {
     SCOPED_TRACE(shape_text(first) + shape_text(count));
     const Array box = file->read(t, first, count);
-    std::vector<int64_t> at(6);
+    std::vector<int64_t> at(5);
     for (uint64_t i = 0; i < box.element_count(); ++i) {
       uint64_t rest = i;
-      for (size_t d = 6; d-- > 0; rest /= static_cast<uint64_t>(count[d])) {
+      for (size_t d = 5; d-- > 0; rest /= static_cast<uint64_t>(count[d])) {
         at[d] = first[d] + static_cast<int64_t>(rest % static_cast<uint64_t>(count[d]));
       }
-      const int64_t more = 1000 * at[0] + 2000 * at[1] + 4000 * at[2] + 8000 * (1 - at[3]);  // 500 hPa comes first
-      ASSERT_EQ(element(box, i), value_at(52 - static_cast<double>(at[4]), -4 + 2 * static_cast<double>(at[5]),
+      // Steps come before times; 500 hPa comes first.
+      const int64_t more = 1000 * (at[0] / 2) + 2000 * (at[0] % 2) + 4000 * at[1] + 8000 * (1 - at[2]);
+      ASSERT_EQ(element(box, i), value_at(52 - static_cast<double>(at[3]), -4 + 2 * static_cast<double>(at[4]),
                                           static_cast<double>(more)));
     }
   };
-  expect_box({0, 0, 0, 0, 0, 0}, t.shape);
-  expect_box({1, 0, 1, 0, 1, 2}, {1, 2, 1, 2, 2, 2});
-  expect_box({0, 1, 0, 1, 2, 3}, {2, 1, 2, 1, 1, 1});
-  expect_box({1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 3, 2});
+  expect_box({0, 0, 0, 0, 0}, t.shape);
+  expect_box({2, 1, 0, 1, 2}, {2, 1, 2, 2, 2});
+  expect_box({1, 0, 1, 2, 3}, {2, 2, 1, 1, 1});
+  expect_box({3, 1, 1, 0, 1}, {1, 1, 1, 3, 2});
   expect_equal(file->read(file->variable("longitude"), std::vector<int64_t>{1}, std::vector<int64_t>{2}),
                make_array<double>({2}, {-2, 0}));
+}
+
+// Runs of a forecast that overlap are no series: the same time comes twice.
+TEST_F(Grib, OverlappingForecastsKeepTheirSteps) {
+  const ScratchFolder folder;
+  std::string cube = read_text(grib_path("cube"));
+  const auto source = memory_source("cube", as_bytes(cube));
+  std::vector<std::pair<uint64_t, int64_t>> begins;
+  for_each_grib_field(*source, [&](const GribField& field, const GribHeader& header) {
+    begins.emplace_back(field.offset, header.time);
+  });
+  for (const auto& [at, time] : begins) {  // 2020-03-01 06:30 becomes 02-29 00:00, six hours behind the other
+    if (time != 1583044200) continue;
+    const std::string date("\x02\x1d\0\0", 4);
+    cube.replace(at + 16 + 14, date.size(), date);
+  }
+  folder.write("runs.grib", cube);
+  const auto file = open_grib(folder.path("runs.grib"));
+  const GridVariable& t = file->variable("t_isobaricInhPa");
+  EXPECT_EQ(t.dimensions, (Names{"time", "step", "number", "level", "latitude", "longitude"}));
+  EXPECT_EQ(t.shape, (std::vector<int64_t>{2, 2, 2, 2, 3, 4}));
+  EXPECT_EQ(numbers_of(*file, "time"), (std::vector<double>{1582912800, 1582934400}));
+  EXPECT_EQ(numbers_of(*file, "step"), (std::vector<double>{0, 6 * 3600}));
+  EXPECT_EQ(element(file->read(t), 12 * 12), value_at(52, -4, 1000 + 2000 + 8000))
+      << "time 1, step 1, member 0, 500 hPa";
 }
 
 TEST_F(Grib, FirstEditionWithMissingValuesAndMinutes) {
   const auto file = open_grib(grib_path("first"));
   const GridVariable& rain = file->variable("tp");
-  EXPECT_EQ(rain.dimensions, (Names{"step_2", "latitude", "longitude"})) << "others than those of t2m";
-  EXPECT_EQ(rain.attributes.at("time").numbers, std::vector<double>{1582912800});
+  EXPECT_EQ(rain.dimensions, (Names{"time_2", "latitude", "longitude"})) << "others than those of t2m";
   EXPECT_EQ(rain.attributes.at("GRIB_stepType").text, "accum");
-  EXPECT_EQ(numbers_of(*file, "step_2"), (std::vector<double>{3 * 3600, 6 * 3600, 9 * 3600}));
-  EXPECT_EQ(numbers_of(*file, "step"), (std::vector<double>{600, 1200, 5400}));
+  EXPECT_EQ(numbers_of(*file, "time_2"),
+            (std::vector<double>{1582912800 + 3 * 3600, 1582912800 + 6 * 3600, 1582912800 + 9 * 3600}));
+  EXPECT_EQ(numbers_of(*file, "time"), (std::vector<double>{1582912800 + 600, 1582912800 + 1200, 1582912800 + 5400}));
   const Array values = file->read(rain);
   for (size_t i = 0; i < 36; ++i) {
     const size_t step = i / 12, point = i % 12;
@@ -188,7 +214,7 @@ TEST_F(Grib, GaussianGridsAndMaps) {
   expect_near("v", {0, 1, 2, 3, 4, 5});
 }
 
-TEST_F(Grib, SaysWhichFieldIsMissing) {
+TEST_F(Grib, FieldsThatAreAbsentOrThereTwice) {
   const ScratchFolder folder;
   const std::string whole = read_text(grib_path("cube"));
   const auto source = memory_source("cube", as_bytes(whole));
@@ -199,12 +225,11 @@ TEST_F(Grib, SaysWhichFieldIsMissing) {
                whole.substr(0, begins[5]) + whole.substr(begins[6]));  // of the first time, step 6 h, member 0, 500 hPa
   const auto file = open_grib(folder.path("hole.grib"));
   const GridVariable& t = file->variable("t_isobaricInhPa");
-  const std::vector<int64_t> one{1, 1, 1, 1, 3, 4};
-  expect_error(ErrorKind::data,
-               "has no field of 't_isobaricInhPa' for time 2020-02-28 18:00:00, step 21600 s, number 0, level 500",
-               [&] { file->read(t); });
-  EXPECT_EQ(element(file->read(t, std::vector<int64_t>{0, 1, 1, 0, 0, 0}, one), 0),
-            value_at(52, -4, 2000 + 4000 + 8000));
+  EXPECT_TRUE(t.attributes.contains("missing_value"));
+  EXPECT_FALSE(file->variable("t2m").attributes.contains("missing_value"));
+  const Array all = file->read(t);
+  for (size_t i = 0; i < all.element_count(); ++i) EXPECT_EQ(std::isnan(element(all, i)), i / 12 == 4) << i;
+  EXPECT_EQ(element(all, 5 * 12), value_at(52, -4, 2000)) << "850 hPa";
   folder.write("twice.grib", whole + whole.substr(begins[16], begins[17] - begins[16]));
   const auto twice = open_grib(folder.path("twice.grib"));
   expect_error(ErrorKind::data,
@@ -250,7 +275,7 @@ TEST_F(Grib, TextAndZerosBetweenMessages) {
   const std::string whole = read_text(grib_path("several"));
   folder.write("bulletins.grib",
                "\1\r\r\n123 \r\r\nHTXC85 ECMF 010000\r\r\n" + whole + "\r\r\n\3" + std::string(5000, '\0'));
-  EXPECT_EQ(open_grib(folder.path("bulletins.grib"))->variables().size(), 5u);
+  EXPECT_EQ(open_grib(folder.path("bulletins.grib"))->variables().size(), 6u);
 }
 
 // The month that docs/own_data.md is about; numbers by eccodes' Python package.

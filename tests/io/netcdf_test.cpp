@@ -6,7 +6,9 @@
 #include <fstream>
 #include <thread>
 
+#include "../base/scratch_folder.h"
 #include "convssm/base/file_memory.h"
+#include "convssm/io/grid_writer.h"
 #include "convssm/io/netcdf_classic.h"
 #include "malformed.h"
 #include "samples.h"
@@ -201,6 +203,31 @@ TEST(ClassicNetcdf, HeadersThatLieAreRefused) {
   expect_refused({"rank", with(variable, huge), "the header is cut off"}, read_everything);
   expect_refused({"type", with(whole.size() - 15 - 12, std::string("\0\0\0\xd", 4)), "type 13 is not known"},
                  read_everything);
+}
+
+// Frames of 1 MiB, 40 of which are a chunk.
+TEST(Netcdf, ChunksThatAreKeptHaveALimitForAllFiles) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("a.nc");
+  GridLayout layout{.dimensions = {{"t", 40}, {"x", 1 << 20}}};
+  layout.variables = {{.name = "v", .dtype = DType::u8, .dimensions = {"t", "x"}, .chunks = {40, 1 << 20}}};
+  const auto out = open_grid_writer(path, layout);
+  for (int t = 0; t < 40; ++t) out->write("v", make_array({1, 1 << 20}, std::vector<uint8_t>(1 << 20, uint8_t(t))));
+  out->close();
+  const uint64_t before = kept_netcdf_chunks();
+  std::vector<std::unique_ptr<GridFile>> files;
+  for (uint64_t i = 0; i < 8; ++i) {
+    files.push_back(open_netcdf(path));
+    EXPECT_EQ(kept_netcdf_chunks(), before + std::min<uint64_t>(i, 6) * (40 << 20)) << "before anything is read";
+    for (const int64_t t : {3, 30}) {
+      const Array one =
+          files.back()->read(files.back()->variable("v"), std::vector<int64_t>{t, 5}, std::vector<int64_t>{1, 1});
+      EXPECT_EQ(one.values<uint8_t>()[0], t);
+    }
+  }
+  EXPECT_LE(kept_netcdf_chunks(), uint64_t{256} << 20);
+  files.clear();
+  EXPECT_EQ(kept_netcdf_chunks(), before);
 }
 
 }  // namespace
