@@ -7,6 +7,7 @@
 
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/references.h"
+#include "convssm/metrics/measured.h"
 #include "tests/evaluate/block_model.h"
 #include "tests/evaluate/field_clips.h"
 #include "tests/support.h"
@@ -145,7 +146,7 @@ TEST(SkillOfFields, WhatWasNotMeasuredCountsNowhereInPsnrEither) {
   double expected = 0;  // of the last frame, in [0,1], over the measured pixels
   for (uint64_t i = 0; i < 3; ++i) {
     const data::Clips clip = dataset.clip(data::Split::test, i, 5);
-    const at::Tensor last = last_measured({clip.video.slice(1, 0, 3), clip.valid.slice(1, 0, 3)})[0];
+    const at::Tensor last = metrics::last_measured(clip.video.slice(1, 0, 3), clip.valid.slice(1, 0, 3))[0];
     for (int64_t k = 3; k < 5; ++k) {
       const at::Tensor valid = clip.valid[0][k];
       const at::Tensor error = (last - clip.video[0][k]).masked_select(valid) / 2;
