@@ -56,6 +56,7 @@ const std::vector<std::string>& metrics_of(const EvaluateOptions& o, const Setti
 // How fields are scored in units, and what the references are made of.
 nlohmann::json describe_skill(const EvaluationJob& job) {
   return {{"weights", job.fields->rows.defined() ? "cosine of latitude" : "none"},
+          {"clipped", job.fields->format.clamp},
           {"event", "value >= threshold"},
           {"acc", job.references.usual() == nullptr ? "none: there is no climatology" : "uncentred, mean over fields"}};
 }

@@ -176,6 +176,30 @@ TEST(SkillOfFields, AFrameThatWasNeverMeasuredCountsNowhere) {
   EXPECT_TRUE(result.metrics["skill"]["horizons"][0]["rows"][0]["variables"]["t2m"]["rmse"].is_number());
 }
 
+class Clipped : public FieldClips {
+ public:
+  data::FrameFormat format() const override {
+    data::FrameFormat format = FieldClips::format();
+    format.clamp = true;
+    return format;
+  }
+};
+
+TEST(SkillOfFields, SaysThatTheTruthWasClipped) {
+  const Evaluation clipped = evaluate_fields(Clipped(), field_options());
+  EXPECT_EQ(clipped.metrics["protocol"]["skill"]["clipped"], true);
+  EXPECT_NE(table_text(clipped.metrics).find("data.clamp"), std::string::npos);
+  const Evaluation whole = evaluate_fields(FieldClips(), field_options({{"thresholds", {{"rain", 20.0}}}}));
+  EXPECT_EQ(whole.metrics["protocol"]["skill"]["clipped"], false);
+  EXPECT_EQ(table_text(whole.metrics).find("data.clamp"), std::string::npos);
+  const auto with = [](double threshold) {
+    return [threshold] { fields_of(Clipped(), field_options({{"thresholds", {{"rain", threshold}}}}).skill); };
+  };
+  expect_error(with(20), {"threshold 20 of rain", "0 to 10", "data.clamp"});
+  expect_error(with(0), {"threshold 0 of rain"});
+  EXPECT_NO_THROW(with(10)());
+}
+
 TEST(SkillOfFields, IsOfFieldsUnlessOneChooses) {
   const FieldClips fields(true, false);
   EXPECT_TRUE(evaluate_fields(fields, field_options()).metrics.contains("skill"));
