@@ -17,10 +17,12 @@ namespace {
 
 using testing::expect_error;
 
-// Future number i of `futures` is the last frame, fading, and a constant by which futures differ.
+// Future number i of `futures`, from `begin` on, is the last frame, fading, and a constant by which futures differ.
 class ScriptedModel : public models::Model, public models::Forecaster {
  public:
-  explicit ScriptedModel(int64_t futures) : futures_(futures) { register_parameter("nothing", at::zeros({1})); }
+  explicit ScriptedModel(int64_t futures, int64_t begin = 0) : futures_(futures), begin_(begin) {
+    register_parameter("nothing", at::zeros({1}));
+  }
   models::LossOutput loss(const models::Clips&, const models::LossContext&, const models::State& = {}) override {
     return {};
   }
@@ -29,7 +31,7 @@ class ScriptedModel : public models::Model, public models::Forecaster {
   models::State start(const models::Clips& context, const models::Seeds&) override {
     models::State state;
     state.set("frame", context.video.select(1, context.frames() - 1).clone());
-    state.set("offset", at::full({context.batch()}, 0.05 * static_cast<double>(starts_++ % futures_ - 1)));
+    state.set("offset", at::full({context.batch()}, 0.05 * static_cast<double>(begin_ + starts_++ % futures_ - 1)));
     return state;
   }
   models::Forecast next(const models::State& state, const at::Tensor&) override {
@@ -47,7 +49,7 @@ class ScriptedModel : public models::Model, public models::Forecaster {
   int64_t clips_in(const models::State& state) const override { return state.get("frame").size(0); }
 
  private:
-  int64_t futures_, starts_ = 0;
+  int64_t futures_, begin_, starts_ = 0;
 };
 
 EvaluateOptions field_options(const nlohmann::json& more = nlohmann::json::object()) {
@@ -67,6 +69,19 @@ Evaluation evaluate_fields(const data::Dataset& dataset, const EvaluateOptions& 
   ScriptedModel model(3);
   const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
   return evaluate(model, dataset, options, metrics, "scripted");
+}
+
+TEST(SkillOfFields, MembersAreFuturesOfSeveralModels) {
+  const FieldClips dataset;
+  const EvaluateOptions options = field_options();
+  const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+  ScriptedModel first(1, 0), second(1, 1), third(1, 2);
+  const Evaluation members =
+      evaluate(first, dataset, options, metrics, "scripted", {}, {}, std::vector<models::Model*>{&second, &third});
+  const Evaluation futures = evaluate_fields(dataset, options);
+  EXPECT_EQ(members.metrics["skill"], futures.metrics["skill"]);
+  EXPECT_EQ(members.metrics["horizons"], futures.metrics["horizons"]);
+  EXPECT_EQ(members.metrics["protocol"]["futures"], 3);
 }
 
 // Every number of `expected` stands in `found`; null is missing or null.
