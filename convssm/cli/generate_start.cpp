@@ -35,8 +35,9 @@ class StartReader {
   }
 
   ForecastStart read() {
-    c_.state.empty() ? read_context() : read_state();
     if (!c_.actions.empty()) read_actions();
+    c_.state.empty() ? read_context() : read_state();
+    if (given_.defined()) take_actions();
     const bool led = coming_.defined() && coming_.size(1) > 0 && rules_.format.matter();  // and nowhere without actions
     start_.frames = c_.frames >= 0                                        ? c_.frames
                     : led && !(c_.actions.empty() && rules_.mask_learned) ? coming_.size(1)
@@ -76,7 +77,7 @@ class StartReader {
     }
     coming_ = found.coming;
     start_.layout = found.layout;
-    start_.field = found.field;
+    start_.places = found.places;
     return clips;
   }
 
@@ -112,11 +113,15 @@ class StartReader {
     if (!rules_.format.matter()) {
       fail(ErrorKind::usage, "this model was trained without actions: --actions {} would change nothing", c_.actions);
     }
-    at::Tensor found = data::read_action_file(c_.actions, reading_.actions_key);
-    if (c_.reading.clip >= 0 && found.size(0) > c_.reading.clip) {
-      found = found.slice(0, c_.reading.clip, c_.reading.clip + 1);
+    given_ = data::read_action_file(c_.actions, reading_.actions_key);
+    if (c_.reading.clip >= 0 && given_.size(0) > c_.reading.clip) {
+      given_ = given_.slice(0, c_.reading.clip, c_.reading.clip + 1);
     }
-    coming_ = generate::for_each_clip(found, start_.clips, c_.actions);
+    if (c_.frames < 0) reading_.ahead = std::max(reading_.ahead, given_.size(1));
+  }
+
+  void take_actions() {
+    coming_ = generate::for_each_clip(given_, start_.clips, c_.actions);
     log_info("actions: {} for each of {} clip{} from {}; action k leads to generated frame k, counted from 0",
              coming_.size(1), start_.clips, start_.clips == 1 ? "" : "s", c_.actions);
   }
@@ -126,6 +131,7 @@ class StartReader {
   models::Forecaster& forecaster_;
   generate::ContextOptions reading_;
   generate::ActionRules rules_;
+  at::Tensor given_;   // of --actions
   at::Tensor coming_;  // [clips,T], [clips,T,A] or [clips,T,M,H,W] of frames to generate, as far as they are known
   ForecastStart start_;
 };

@@ -106,7 +106,7 @@ class ContextReader {
     context_.clips.video = at::stack(videos_);
     if (!valid_.empty()) {
       context_.clips.valid = at::stack(valid_);
-      context_.field.measured = valid_[0].any(0);
+      for (size_t i = 0; i < valid_.size(); ++i) context_.places[i].measured = valid_[i].any(0);
     }
     if (!actions_.empty()) {
       const int64_t K = context_.clips.frames();
@@ -166,10 +166,7 @@ class ContextReader {
       if (o_.clip >= 0 ? seen_ != o_.clip : info.in_time_order && i + 1 < info.clips) continue;
       const Window window = window_of(path, info.length(i), o_);
       add_video(frames_of(*recording, i, window));
-      if (context_.field.times.empty()) {
-        context_.field.axes = info.axes;
-        context_.field.times = recording->read_times(i, window.first, window.count + o_.ahead);
-      }
+      context_.places.push_back({info.axes, recording->read_times(i, window.first, window.count + o_.ahead)});
       if (!info.has_actions) continue;
       const int64_t known = info.foresees_actions ? window.count + o_.ahead : info.length(i) - window.first;
       actions_.push_back(recording->read_actions(i, window.first, known));

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
 #include "convssm/data/dataset.h"
 #include "convssm/data/field_writer.h"
@@ -17,7 +18,8 @@ struct Context {
   std::string layout;  // of a clip in its file: "THWC", "TCHW" or "THW"
   std::string description;                // what was found and how it was read
   std::vector<std::string> like_actions;  // arrays that could be the actions, if it has none
-  data::FieldPlace field;                 // where its pixels are; the times of the frames after it, of the first clip
+  std::vector<data::FieldPlace>
+      places;  // of each clip: where its pixels are, its times and those of the frames after it
 };
 
 struct ContextOptions {

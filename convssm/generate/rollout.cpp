@@ -52,6 +52,28 @@ RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, in
   return end;
 }
 
+RolloutEnd for_each_forecast(const std::vector<Predictor*>& predictors, const at::Tensor& actions, int64_t frames,
+                             const std::function<bool(const std::vector<at::Tensor>& all)>& each) {
+  ops::require("rollout", !predictors.empty(), "expected at least one predictor, got none");
+  if (predictors.size() == 1) {
+    return for_each_forecast(*predictors[0], actions, frames, [&](const at::Tensor& frame) { return each({frame}); });
+  }
+  for (const Predictor* predictor : predictors) check(*predictor, actions, frames);
+  RolloutEnd end;
+  for (bool go_on = true; go_on && end.frames < frames;) {
+    const at::Tensor coming = actions.defined() ? actions.slice(1, end.frames, frames) : actions;
+    std::vector<at::Tensor> all;
+    for (Predictor* predictor : predictors) {
+      all.push_back(predictor->next_frames(coming, 1).select(1, 0));
+      end.diverged = end.diverged || !at::isfinite(all.back()).all().item<bool>();
+    }
+    if (end.diverged) break;
+    ++end.frames;
+    go_on = each(all);
+  }
+  return end;
+}
+
 at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t frames,
                    const std::function<bool(int64_t)>& each) {
   at::NoGradGuard no_grad;
