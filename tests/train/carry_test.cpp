@@ -230,6 +230,28 @@ TEST(CarriedState, StoppedAnywhereItEndsWithTheSameBits) {
   }
 }
 
+// A recording more, and the rows are elsewhere.
+TEST(CarriedState, BelongsToTheRecordingsItCameFrom) {
+  const ScratchFolder scratch;
+  const auto model = carrying_model(carrying_cores()[0]);
+  const StopRequest stop;
+  const auto options = TrainOptions::from_json(still(3, 2));
+  Losses losses;
+  losses.scratch = &scratch;
+  const auto trainer = [&](const std::vector<int64_t>& lengths) {
+    return Trainer(*model, std::make_shared<NoiseRecordings>(lengths), options, 3, losses);
+  };
+  EXPECT_EQ(trainer({25, 10, 17}).run(stop), Outcome::finished);
+  const auto said = [&](const std::vector<int64_t>& lengths) {
+    Trainer later = trainer(lengths);
+    ::testing::internal::CaptureStderr();
+    later.restore(io::SafetensorsFile(scratch.path("newest")), 3, losses.extras);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said({25, 10, 17}).find("begin anew"), std::string::npos);
+  EXPECT_NE(said({25, 10, 17, 30}).find("begin anew"), std::string::npos);
+}
+
 // What carried NaN would carry it on.
 TEST(CarriedState, IsForgottenAfterAStepThatCouldNotBeUsed) {
   CarriedStates carried(2);
