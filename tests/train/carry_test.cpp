@@ -306,6 +306,16 @@ TEST(CarriedState, SaysWhichModelsCannot) {
   dropped["dropout"] = 0.1;
   const auto noisy = carrying_model(dropped);
   EXPECT_EQ(train(*noisy, data, still(5, 2)).size(), 5u) << "chunks are run twice, windows once";
+  nlohmann::json codes = {{"name", "codes"},
+                          {"codebook", {{"count", 6}, {"height", 4}, {"width", 4}, {"features", 3}}},
+                          {"encoder", {{"depths", {4}}}},
+                          {"decoder", {{"depths", {4}}}},
+                          {"core", dropped}};
+  const auto of_codes = models::make_model(codes, {1, 4, 4});
+  EXPECT_EQ(of_codes->obstacle_to_carrying(), "");
+  EXPECT_NE(of_codes->obstacle_to_chunks(), "");
+  codes["drop_loss"] = 0.5;
+  EXPECT_NE(models::make_model(codes, {1, 4, 4})->obstacle_to_carrying().find("drop_loss"), std::string::npos);
 }
 
 }  // namespace
