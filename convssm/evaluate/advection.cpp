@@ -139,7 +139,10 @@ class Advection : public Reference {
   }
 
   std::string about() const override {
-    return fmt::format("the motion of the last {} frames, of each channel its own", kFrames);
+    return fmt::format(
+        "the motion of the last {} frames, or of fewer where a context has fewer, of each channel its own; what comes "
+        "from outside is the nearest pixel of the edge, around the globe too",
+        kFrames);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/references.h"
 #include "convssm/metrics/measured.h"
+#include "convssm/models/registry.h"
 #include "tests/evaluate/block_model.h"
 #include "tests/evaluate/field_clips.h"
 #include "tests/support.h"
@@ -69,6 +70,19 @@ Evaluation evaluate_fields(const data::Dataset& dataset, const EvaluateOptions& 
   ScriptedModel model(3);
   const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
   return evaluate(model, dataset, options, metrics, "scripted");
+}
+
+TEST(SkillOfFields, SingleForecastsHaveACrpsBesideAnEnsemble) {
+  const auto row = [](int64_t futures) {
+    ScriptedModel model(futures);
+    const EvaluateOptions options = field_options({{"futures", futures}});
+    const FieldClips dataset;
+    const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+    return evaluate(model, dataset, options, metrics, "scripted").metrics["skill"]["horizons"][0]["rows"][1];
+  };
+  const auto copy = row(3)["variables"]["t2m"];
+  EXPECT_EQ(copy["crps"], copy["mae"]);
+  EXPECT_FALSE(row(1)["variables"]["t2m"].contains("crps"));
 }
 
 TEST(SkillOfFields, MembersAreFuturesOfSeveralModels) {
@@ -134,6 +148,12 @@ TEST(SkillOfFields, StandsInTheTableWithUnits) {
        {"t2m [K]", "rain [mm]", "rmse", "acc", "csi >= 0.5 mm", "climatology", "advection", "spread"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << " is not in\n" << table;
   }
+}
+
+TEST(SkillOfFields, WindowsStandByTheirSize) {
+  const std::string table =
+      table_text(evaluate_fields(FieldClips(), field_options({{"fss_windows", {15, 3}}})).metrics);
+  EXPECT_LT(table.find("fss 3 px"), table.find("fss 15 px"));
 }
 
 TEST(SkillOfFields, MapsAreOfTheLastLeadTime) {
