@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convssm/base/error.h"
+#include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::generate {
@@ -75,8 +76,9 @@ RolloutEnd for_each_forecast(const std::vector<Predictor*>& predictors, const at
 }
 
 at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t frames,
-                   const std::function<bool(int64_t)>& each) {
+                   const std::function<bool(int64_t)>& each, const at::Tensor& dt) {
   at::NoGradGuard no_grad;
+  if (dt.defined()) ops::require_shape("rollout", "dt", dt, {predictor.batch(), frames});
   at::Tensor future;
   int64_t done = 0;
   const RolloutEnd end = for_each_forecast(predictor, actions, frames, [&](const at::Tensor& frame) {
@@ -85,7 +87,9 @@ at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t fram
       shape.insert(shape.begin() + 1, frames);
       future = at::empty(shape, frame.options());
     }
-    future.select(1, done++).copy_(frame);
+    future.select(1, done).copy_(frame);
+    if (dt.defined()) predictor.start(models::at_interval(predictor.state(), dt.select(1, done)));
+    ++done;
     return !each || each(done);
   });
   if (end.diverged)

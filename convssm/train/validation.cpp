@@ -49,7 +49,8 @@ std::optional<Validation> forecast(models::Model& model, const data::Dataset& da
   std::iota(seeds.begin(), seeds.end(), 0);
   predictor.start(data::frames_of(there, 0, context), seeds);
   const at::Tensor coming = there.actions.defined() ? there.actions.slice(1, context) : there.actions;
-  const at::Tensor future = generate::rollout(predictor, coming, frames, each).cpu();
+  const at::Tensor dt = there.timing.dt.defined() ? there.timing.dt.slice(1, context) : there.timing.dt;
+  const at::Tensor future = generate::rollout(predictor, coming, frames, each, dt).cpu();
   if (future.size(1) < frames) return std::nullopt;
 
   Validation result;

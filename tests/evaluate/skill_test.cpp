@@ -150,6 +150,39 @@ TEST(SkillOfFields, StandsInTheTableWithUnits) {
   }
 }
 
+class Uneven : public FieldClips {
+ public:
+  explicit Uneven(double other) : FieldClips(true, false), other_(other) {}
+  data::Clips part(data::Split split, uint64_t index, int64_t first, int64_t frames) const override {
+    data::Clips clip = FieldClips::part(split, index, first, frames);
+    clip.timing.dt = at::ones({1, frames});
+    for (int64_t t = 1; t < frames; t += 2) clip.timing.dt[0][t] = other_;
+    return clip;
+  }
+
+ private:
+  double other_;
+};
+
+TEST(SkillOfFields, IsOfForecastsThatKnowTheIntervals) {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  const nlohmann::json core = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 1}};
+  const auto model =
+      models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}}, FieldClips().format());
+  const EvaluateOptions options = field_options({{"futures", 1}, {"context", 1}});
+  const auto scored = [&](double other) {
+    const Uneven dataset(other);
+    const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+    return evaluate(*model, dataset, options, metrics, "convs5").metrics;
+  };
+  const auto even = scored(1), uneven = scored(2);
+  EXPECT_EQ(even["protocol"]["engine"], "eager") << "a plan knows one interval";
+  const auto rmse = [](const nlohmann::json& x) -> const nlohmann::json& {
+    return x["skill"]["horizons"][1]["rows"][0]["variables"]["t2m"]["rmse"];
+  };
+  EXPECT_NE(rmse(even), rmse(uneven)) << "of frames after one that was seen: their intervals alone differ";
+}
+
 TEST(SkillOfFields, WindowsStandByTheirSize) {
   const std::string table =
       table_text(evaluate_fields(FieldClips(), field_options({{"fss_windows", {15, 3}}})).metrics);
