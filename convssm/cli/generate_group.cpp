@@ -11,6 +11,7 @@
 #include "convssm/data/picture.h"
 #include "convssm/generate/grid_sink.h"
 #include "convssm/generate/perturb.h"
+#include "convssm/models/waiting_state.h"
 
 namespace convssm::cli {
 namespace {
@@ -68,10 +69,11 @@ void tell_result(const GenerateCommand& c, const ForecastStart& start, const dat
 generate::GenerateResult ForecastGroup::run(const std::vector<models::Model*>& models, const data::FrameFormat& format,
                                             const std::function<bool(int64_t)>& progress) const {
   const GenerateCommand& c = command_;
+  const bool even = !start_.context.timing.dt.defined() && !start_.observed.timing.dt.defined();
   std::vector<generate::Predictor> predictors;
   for (models::Model* model : models) {
-    predictors.emplace_back(
-        *model, generate::PredictorOptions{end_ - begin_, generate::parse_precision(c.precision), c.engine != "eager"});
+    predictors.emplace_back(*model, generate::PredictorOptions{end_ - begin_, generate::parse_precision(c.precision),
+                                                               c.engine != "eager" && even});
     take_in(*model, predictors.back());
   }
   if (start_.frames == 0) return {predictors[0].state()};
@@ -101,6 +103,8 @@ void ForecastGroup::take_in(models::Model& model, generate::Predictor& predictor
   const at::Tensor video = models::forecaster_of(model).knows_missing() ? data::with_missing(seen) : seen.video;
   for (int64_t k = 0; k < seen.frames(); ++k) {
     predictor.observe(video.select(1, k), seen.actions.defined() ? seen.actions.select(1, k) : seen.actions);
+    const at::Tensor& dt = seen.timing.dt;
+    if (dt.defined()) predictor.start(models::at_interval(predictor.state(), dt.select(1, k)));
   }
 }
 

@@ -32,6 +32,12 @@ class StartReader {
     if (reading_.view.changes_size()) {
       reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;
     }
+    const nlohmann::json names = trained_with("/data/channels");
+    if (names.is_array()) {
+      for (const nlohmann::json& name : names)
+        reading_.channels.push_back(name.is_string() ? name : nlohmann::json(""));
+    }
+    reading_.intervals = trained_with("/data/dt") == "use";
   }
 
   ForecastStart read() {

@@ -117,6 +117,14 @@ TEST_F(CliForecasts, OnlyModelsOfTheSameFramesAreMembers) {
   expect_refused("evaluate " + at("run") + " evaluate.perturb=0.1", 2, {"evaluate.futures"});
 }
 
+TEST_F(CliForecasts, ChannelsMayHaveNamesOfTheirOwn) {
+  train("named", "train.steps=1 'data.channels=[temperature]'");
+  const Outcome outcome =
+      run("generate " + at("named") + " --context " + at("a.nc") + " --frames 2 --out " + at("own.nc"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(io::open_grid(folder_->path("own.nc"))->variable("temperature").attributes.at("units").text, "K");
+}
+
 TEST_F(CliForecasts, PerturbedFuturesAreMembers) {
   const std::string context = "--context " + at("a.nc") + " --context-frames=-4 --frames 3 ";
   generate(context + "--samples 3 --perturb 0.2", "perturbed.zarr");
@@ -150,6 +158,28 @@ TEST_F(CliForecasts, TheContextIsWrittenAsItWasMeasured) {
   EXPECT_TRUE(std::isnan(blind.values<float>()[0]));
   EXPECT_TRUE(std::isfinite(blind.values<float>()[1]));
   generate(rest, "with.gif");
+}
+
+// What is forecast and never seen need not be in the file that a forecast goes on from.
+TEST_F(CliForecasts, DiagnosticChannelsNeedNotBeThere) {
+  const Outcome look =
+      run("data inspect " + at("a.nc") +
+          " 'variables=[t2m, u@850]' 'diagnostic=[u@850]' 'low=[200,-100]' 'high=[400,100]' --config " + at("d.yaml"));
+  ASSERT_EQ(look.code, 0) << look.err;
+  ASSERT_EQ(
+      run("train " + at("d.yaml") + " --run " + at("d") + " train.steps=1 train.frames=6 train.sample_interval=0").code,
+      0);
+  ASSERT_EQ(run("data convert " + at("a.nc") + " " + at("t2m.nc") + " 'variables=[t2m]'").code, 0);
+  const auto forecast = [](const std::string& from, const std::string& out) {
+    const Outcome outcome =
+        run("generate " + at("d") + " --context " + at(from) + " --frames 2 --force --out " + at(out));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  };
+  forecast("a.nc", "whole.nc");
+  forecast("t2m.nc", "part.nc");
+  EXPECT_EQ(t2m("whole.nc"), t2m("part.nc"));
+  const auto file = io::open_grid(folder_->path("part.nc"));
+  EXPECT_TRUE(std::isfinite(file->read(file->variable("u@850")).values<float>()[0]));
 }
 
 TEST_F(CliForecasts, ClipsHaveTimesAndGapsOfTheirOwn) {
