@@ -97,7 +97,7 @@ void run_generate(const GenerateCommand& c) {
   progress.finish();
   if (!c.out.empty() && result.frames > 0) tell_result(c, start, format, result.frames);
   if (!c.save_state.empty() && !result.diverged) {
-    generate::save_state(c.save_state, result.state, state_owner(loaded));
+    generate::save_state(c.save_state, {result.state, start.last_places(result.frames)}, state_owner(loaded));
     log_info("state: {}; go on with --state {}{}", c.save_state, c.save_state,
              c.size.empty() ? "" : " --size " + c.size);
   }

@@ -27,6 +27,9 @@ struct ForecastStart {
   std::vector<data::FieldPlace>
       places;  // of each clip, with the times of the frames seen and of those to generate; or none
 
+  // Of each row, where and when the last of `made` frames after those seen is: for a state that goes on from it.
+  std::vector<data::FieldPlace> last_places(int64_t made) const;
+
   int64_t seen() const { return std::max(context.frames(), observed.frames()); }
 };
 

@@ -144,6 +144,23 @@ TEST_F(CliForecasts, TimesGoOnAfterWhatAStateObserved) {
   EXPECT_EQ(times_of("observed.nc"), "hours since 2019-03-03 18:00:00");
 }
 
+TEST_F(CliForecasts, ASavedStateKnowsItsPlaceAndTime) {
+  write("blind.nc", {.hours = hours_from(60, 3), .missing = {0, 1, 2}});
+  generate("--context " + at("blind.nc") + " --frames 3 --save-state " + at("blind"), "first.nc");
+  generate("--state " + at("blind") + " --frames 2 --save-state " + at("later"), "rest.nc");
+  EXPECT_EQ(times_of("rest.nc"), "hours since 2019-03-03 18:00:00");
+  const auto file = io::open_grid(folder_->path("rest.nc"));
+  EXPECT_EQ(file->read(file->variable("lat")).values<double>()[1], 57.75);
+  EXPECT_TRUE(std::isnan(t2m("rest.nc")[0])) << "it was never measured";
+  EXPECT_TRUE(std::isfinite(t2m("rest.nc")[1]));
+  generate("--state " + at("later") + " --frames 1", "last.nc");
+  EXPECT_EQ(times_of("last.nc"), "hours since 2019-03-03 20:00:00");
+  write("seen.nc", {.hours = hours_from(63, 2), .missing = {0}});
+  generate("--state " + at("blind") + " --observe " + at("seen.nc") + " --frames 1", "seen-1.nc");
+  EXPECT_TRUE(std::isfinite(t2m("seen-1.nc")[0])) << "it was measured once";
+  EXPECT_EQ(times_of("seen-1.nc"), "hours since 2019-03-03 17:00:00");
+}
+
 TEST_F(CliForecasts, TheContextIsWrittenAsItWasMeasured) {
   write("clouds.nc", {.hours = hours_from(0, 6), .missing = {4, 5}});
   const std::string rest = "--context " + at("clouds.nc") + " --with-context --frames 2";
