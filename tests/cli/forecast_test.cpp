@@ -177,6 +177,31 @@ TEST_F(CliForecasts, TheContextIsWrittenAsItWasMeasured) {
   generate(rest, "with.gif");
 }
 
+TEST_F(CliForecasts, AnExportedContextHasWhatWasMeasured) {
+  std::vector<int64_t> all(60);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  write("land.nc", {.hours = hours_from(0, 60), .missing = all});
+  train("land", "train.steps=1 data.path=" + at("land.nc"));
+  ASSERT_EQ(run("export " + at("land") + " --out " + at("land-export")).code, 0);
+  const auto context = io::read_npy(folder_->path("land-export/context.npy"));
+  EXPECT_TRUE(std::isnan(context.values<float>()[0]));
+  EXPECT_TRUE(std::isfinite(context.values<float>()[1]));
+
+  ASSERT_EQ(run("data inspect " + at("a.nc") + " 'variables=[t2m]' 'forcings=[hour]' --config " + at("hour.yaml")).code,
+            0);
+  ASSERT_EQ(
+      run("train " + at("hour.yaml") + " --run " + at("hour") + " train.steps=1 train.frames=6 train.sample_interval=0")
+          .code,
+      0);
+  const Outcome exported = run("export " + at("hour") + " --out " + at("hour-export"));
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  expect_contains(exported.err + exported.out, "data.forcings");
+  EXPECT_FALSE(std::filesystem::exists(folder_->path("hour-export/context.npz")));
+  const std::string state = at("hour-state");
+  ASSERT_EQ(run("generate " + at("hour") + " --context " + at("a.nc") + " --frames 0 --save-state " + state).code, 0);
+  expect_refused("generate " + at("hour") + " --state " + state + " --frames 2 --out " + at("h.nc"), 3, {"--observe"});
+}
+
 // What is forecast and never seen need not be in the file that a forecast goes on from.
 TEST_F(CliForecasts, DiagnosticChannelsNeedNotBeThere) {
   const Outcome look =
