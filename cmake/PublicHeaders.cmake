@@ -26,7 +26,7 @@ set(convssm_headers
     data/pixels.h data/recording.h data/write_clips.h data/write_codes.h
     worlds/pose.h worlds/record.h worlds/revisit.h worlds/world.h
     metrics/ensemble.h metrics/events.h metrics/field_errors.h metrics/field_weights.h metrics/frechet.h metrics/fvd.h metrics/i3d.h metrics/i3d_resize.h metrics/lpips.h
-    metrics/lpips_backbones.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
+    metrics/lpips_backbones.h metrics/measured.h metrics/metric_set.h metrics/psnr.h metrics/registry.h metrics/ssim.h
     metrics/weights.h
     models/action_input.h models/clip_random.h models/codes/code_input.h models/codes/code_loss.h
     models/codes/code_model.h models/codes/code_predictor.h models/codes/masking.h

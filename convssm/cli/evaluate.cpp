@@ -17,6 +17,7 @@
 #include "convssm/cli/device_option.h"
 #include "convssm/cli/evaluate_timing.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/members.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/reconstruct.h"
@@ -96,6 +97,7 @@ void save_error_maps(const std::vector<std::vector<evaluate::VariableMaps>>& set
 
 struct Scored {
   const run::LoadedModel& loaded;
+  const std::vector<run::LoadedModel>& also;
   const run::Config& config;
   const data::Dataset& dataset;
   const evaluate::EvaluateOptions& options;
@@ -138,6 +140,9 @@ void check_clips(const run::LoadedModel& loaded, const data::Dataset& dataset) {
 
 void say_basis(evaluate::Evaluation& result, const Scored& s) {
   result.metrics["protocol"]["checkpoint"] = scored_checkpoint(s.loaded);
+  for (const run::LoadedModel& one : s.also) {
+    result.metrics["protocol"]["also"].push_back(scored_checkpoint(one));
+  }
   result.metrics["protocol"]["data"] = s.config.data;
   const std::string other_size = other_size_text(s.loaded);
   if (!other_size.empty()) result.metrics["protocol"]["frame_size"] = other_size;
@@ -181,6 +186,8 @@ void score_forecasts(const Scored& s, const EvaluateCommand& command) {
   make_folder(s.out + "/samples");
   const generate::PredictorOptions engine{.precision = generate::parse_precision(command.precision),
                                           .compile = command.engine != "eager"};
+  std::vector<models::Model*> also;
+  for (const run::LoadedModel& one : s.also) also.push_back(one.model.get());
   const StopRequest stop;
   Progress progress("evaluate", evaluate::count_samples(s.dataset, s.options));
   auto result = evaluate::evaluate(
@@ -189,7 +196,7 @@ void score_forecasts(const Scored& s, const EvaluateCommand& command) {
         progress.update(done, "clips");
         return !stop.asked();
       },
-      engine);
+      engine, also);
   progress.finish();
   say_basis(result, s);
   fmt::print("{}", evaluate::table_text(result.metrics));
@@ -205,9 +212,10 @@ void run_evaluate(const EvaluateCommand& command) {
   if (command.timing && !command.weights.empty()) {
     fail(ErrorKind::usage, "--weights does not go with --timing, which scores by PSNR and SSIM alone");
   }
-  run::LoadedModel loaded = run::load_model(
-      command.model,
-      {command.step, model_changes(command.overrides), !command.without_average, ops::parse_device(command.device)});
+  if (command.timing && !command.also.empty()) fail(ErrorKind::usage, "--also does not go with --timing");
+  const run::LoadOptions reading{command.step, model_changes(command.overrides), !command.without_average,
+                                 ops::parse_device(command.device)};
+  run::LoadedModel loaded = run::load_model(command.model, reading);
   const run::Config config = evaluated_config(loaded, command.overrides);
   const auto options = evaluate::EvaluateOptions::from_json(config.evaluate);
   const auto dataset = run::make_dataset(config);
@@ -223,10 +231,13 @@ void run_evaluate(const EvaluateCommand& command) {
   }
   if (command.timing) return run_timing(loaded, config, dataset, out);
   log_info("{} at step {}", loaded.model->description(), loaded.recipe.step);
-  const Scored scored{loaded, config, *dataset, options, metrics::WeightFolder(command.weights), out};
-  if (loaded.model->as_forecaster() == nullptr && loaded.model->as_tokenizer() != nullptr) {
-    return score_tokenizer(scored);
+  const bool forecasts = loaded.model->as_forecaster() != nullptr;
+  if (!forecasts && !command.also.empty()) {
+    fail(ErrorKind::usage, "--also takes models that forecast; {} is a tokenizer", loaded.path);
   }
+  const std::vector<run::LoadedModel> also = load_members(loaded, command.also, reading);
+  const Scored scored{loaded, also, config, *dataset, options, metrics::WeightFolder(command.weights), out};
+  if (!forecasts && loaded.model->as_tokenizer() != nullptr) return score_tokenizer(scored);
   score_forecasts(scored, command);
 }
 
@@ -241,6 +252,7 @@ void add_evaluate(CLI::App& app) {
   command->add_option(
       "--out", options->out,
       "Folder for metrics.json, samples and report; by default the run folder, for a model the current one");
+  command->add_option("--also", options->also, kAlsoHelp)->allow_extra_args(false);
   command->add_option("--weights", options->weights, "Folder of trained weights of metrics (see convssm weights)");
   command->add_option(
       "--features", options->features,

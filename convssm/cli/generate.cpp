@@ -1,10 +1,8 @@
 #include "convssm/cli/generate.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "convssm/base/error.h"
@@ -13,20 +11,16 @@
 #include "convssm/base/stop_request.h"
 #include "convssm/cli/device_option.h"
 #include "convssm/cli/exit_status.h"
+#include "convssm/cli/generate_group.h"
 #include "convssm/cli/generate_start.h"
+#include "convssm/cli/members.h"
 #include "convssm/cli/model_changes.h"
 #include "convssm/cli/size_option.h"
-#include "convssm/data/picture.h"
-#include "convssm/generate/generate.h"
-#include "convssm/generate/grid_sink.h"
-#include "convssm/generate/perturb.h"
 #include "convssm/ops/device.h"
 #include "convssm/run/model_file.h"
 
 namespace convssm::cli {
 namespace {
-
-using Sinks = std::vector<std::unique_ptr<generate::FrameSink>>;
 
 void check(const GenerateCommand& c) {
   const auto require = [](bool ok, const char* text) {
@@ -48,6 +42,10 @@ void check(const GenerateCommand& c) {
   require(c.samples > 0, "--samples must be positive");
   require(c.perturb >= 0, "--perturb must be 0 or positive");
   require(c.perturb == 0 || !c.context.empty(), "--perturb needs --context: a saved state goes on as it is");
+  require(c.perturb == 0 || c.samples > 1,
+          "--perturb changes all futures of a clip but the first, and there is one; give --samples 2 or more");
+  require(c.also.empty() || (c.state.empty() && c.save_state.empty()),
+          "--also goes with --context and without --save-state: a state is of one model");
   require(c.samples == 1 || c.state.empty(),
           "--samples needs --context: a saved state holds the random position of each of its futures");
   require(!c.with_context || !c.context.empty(), "--with-context needs --context");
@@ -57,117 +55,20 @@ void check(const GenerateCommand& c) {
   }
 }
 
-at::Tensor rows_of(const at::Tensor& x, int64_t begin, int64_t end) { return x.defined() ? x.slice(0, begin, end) : x; }
-
-// future.npy; future-3.npy of several clips or samples; future-3-0.npy of several samples of several clips.
-std::string result_path(const GenerateCommand& c, const ForecastStart& start, int64_t row) {
-  std::string path = c.out;
-  if (start.clips > 1) path = generate::numbered_path(path, row / c.samples);
-  if (c.samples > 1 && !data::is_field_name(path)) path = generate::numbered_path(path, row % c.samples);
-  return path;
-}
-
-// Before the first frame of the first clip.
-void check_results_are_new(const GenerateCommand& c, const ForecastStart& start) {
-  for (int64_t i = 0; i < start.rows && !c.force && !c.out.empty(); ++i) {
-    const std::string path = result_path(c, start, i);
-    if (std::filesystem::exists(path)) fail(ErrorKind::usage, "{} is there already; --force replaces it", path);
-  }
-}
-
-generate::SinkOptions sink_options(const GenerateCommand& c, const ForecastStart& start,
-                                   const data::FrameFormat& format) {
-  const int64_t before = c.with_context ? start.context.frames() : 0;
-  generate::SinkOptions o{before + start.frames, c.fps, c.scale > 0 ? c.scale : data::friendly_scale(format.width),
-                          start.layout, start.field};
-  const int64_t seen = c.with_context || !start.context.video.defined() ? 0 : start.context.frames();
-  std::vector<double>& times = o.field.times;
-  if (!times.empty()) times.erase(times.begin(), times.begin() + seen);
-  if (std::ssize(times) < o.frames) times.clear();
-  return o;
-}
-
-void tell_result(const GenerateCommand& c, const ForecastStart& start, const data::FrameFormat& format,
-                 int64_t frames) {
-  const std::string path = result_path(c, start, 0);
-  const std::string array = generate::array_text(path, format, sink_options(c, start, format));
-  log_info("{} frames: {}{}{}", frames, path, start.rows == 1 ? "" : " ...", array.empty() ? "" : ", " + array);
-}
-
-// Rows [begin,end), side by side.
-class Group {
- public:
-  Group(const GenerateCommand& c, const ForecastStart& start, int64_t begin, int64_t end)
-      : command_(c), start_(start), begin_(begin), end_(end) {}
-
-  generate::GenerateResult run(models::Model& model, const data::FrameFormat& format,
-                               const std::function<bool(int64_t)>& progress) const {
-    const GenerateCommand& c = command_;
-    generate::Predictor predictor(model, {end_ - begin_, generate::parse_precision(c.precision), c.engine != "eager"});
-    take_in(model, predictor);
-    if (start_.frames == 0) return {predictor.state()};
-    const Sinks sinks = c.out.empty() ? Sinks() : open_sinks(format);
-    auto result = generate::generate(predictor, rows_of(start_.actions, begin_, end_), start_.frames, sinks, progress);
-    if (result.frames > 0) {
-      for (const auto& sink : sinks) sink->close();
-    }
-    return result;
-  }
-
- private:
-  void take_in(models::Model& model, generate::Predictor& predictor) const {
-    if (command_.state.empty()) {
-      const models::Seeds seeds(start_.seeds.begin() + begin_, start_.seeds.begin() + end_);
-      predictor.start(data::rows_of(start_.context, begin_, end_), seeds);
-      if (command_.perturb == 0) return;
-      std::vector<double> sizes;
-      for (int64_t i = begin_; i < end_; ++i) sizes.push_back(i % command_.samples == 0 ? 0 : command_.perturb);
-      return predictor.start(generate::perturbed(predictor.state(), sizes, seeds));
-    }
-    predictor.start(start_.state);
-    const data::Clips& seen = start_.observed;
-    const at::Tensor video = models::forecaster_of(model).knows_missing() ? data::with_missing(seen) : seen.video;
-    for (int64_t k = 0; k < seen.frames(); ++k) {
-      predictor.observe(video.select(1, k), seen.actions.defined() ? seen.actions.select(1, k) : seen.actions);
-    }
-  }
-
-  Sinks open_sinks(const data::FrameFormat& format) const {
-    const GenerateCommand& c = command_;
-    const int64_t before = c.with_context ? start_.context.frames() : 0;
-    Sinks sinks;
-    for (int64_t i = begin_; i < end_;) {
-      const std::string path = result_path(c, start_, i);
-      const generate::SinkOptions options = sink_options(c, start_, format);
-      if (data::is_field_name(path)) {  // one file of all futures of a clip
-        for (auto& sink : generate::open_grid_sinks(path, format, options, c.samples)) sinks.push_back(std::move(sink));
-      } else {
-        sinks.push_back(generate::open_sink(path, format, options));
-      }
-      i = begin_ + std::ssize(sinks);
-    }
-    for (int64_t k = 0; k < before; ++k) {
-      for (int64_t i = begin_; i < end_; ++i) sinks[static_cast<size_t>(i - begin_)]->write(start_.context.video[i][k]);
-    }
-    return sinks;
-  }
-
-  const GenerateCommand& command_;
-  const ForecastStart& start_;
-  int64_t begin_, end_;
-};
-
 }  // namespace
 
 void run_generate(const GenerateCommand& c) {
   check(c);
-  run::LoadedModel loaded =
-      run::load_model(c.model, {c.step, model_changes(c.overrides), !c.without_average, ops::parse_device(c.device)});
+  const run::LoadOptions options{c.step, model_changes(c.overrides), !c.without_average, ops::parse_device(c.device)};
+  run::LoadedModel loaded = run::load_model(c.model, options);
   log_info("{} ({})", loaded.model->description(), loaded.path);
   if (!c.size.empty()) {
     const auto [height, width] = parse_size(c.size);
     take_size(loaded, height, width);
   }
+  const std::vector<run::LoadedModel> also = load_members(loaded, c.also, options);
+  std::vector<models::Model*> models{loaded.model.get()};
+  for (const run::LoadedModel& one : also) models.push_back(one.model.get());
   const data::FrameFormat& format = loaded.recipe.frames;
   const ForecastStart start = make_start(c, loaded);
   const int64_t batch = c.batch > 0 ? std::min(c.batch, start.rows) : start.rows;
@@ -186,8 +87,8 @@ void run_generate(const GenerateCommand& c) {
   generate::GenerateResult result;
   int64_t before = 0;
   for (int64_t i = 0; i < start.rows && !stop.asked() && !result.diverged; i += batch) {
-    const Group group(c, start, i, std::min(i + batch, start.rows));
-    result = group.run(*loaded.model, format, [&](int64_t done) {
+    const ForecastGroup group(c, start, i, std::min(i + batch, start.rows));
+    result = group.run(models, format, [&](int64_t done) {
       progress.update(before + done, "frames");
       return !stop.asked();
     });
@@ -196,7 +97,7 @@ void run_generate(const GenerateCommand& c) {
   progress.finish();
   if (!c.out.empty() && result.frames > 0) tell_result(c, start, format, result.frames);
   if (!c.save_state.empty() && !result.diverged) {
-    generate::save_state(c.save_state, result.state, state_owner(loaded));
+    generate::save_state(c.save_state, {result.state, start.last_places(result.frames)}, state_owner(loaded));
     log_info("state: {}; go on with --state {}{}", c.save_state, c.save_state,
              c.size.empty() ? "" : " --size " + c.size);
   }
@@ -244,6 +145,7 @@ void add_generate(CLI::App& app) {
                       "Array of the actions in .npz files; by default that of the training data");
   command->add_option("--frames", c->frames,
                       "Frames to generate; by default one for each action that is known, or 100. 0: only --save-state");
+  command->add_option("--also", c->also, kAlsoHelp)->allow_extra_args(false);
   command->add_option("--samples", c->samples, "Futures of each clip, for models that draw, or with --perturb")
       ->capture_default_str();
   command->add_option(

@@ -10,14 +10,15 @@
 namespace convssm::cli {
 
 struct GenerateCommand {
-  std::string model;  // run folder or model file
-  int64_t step = -1;  // of the checkpoint; -1: the newest
+  std::string model;              // run folder or model file
+  int64_t step = -1;              // of the checkpoint; -1: the newest
+  std::vector<std::string> also;  // more models, whose futures are members too
   std::string context, state, out, save_state;
   std::string actions;  // file of those that lead to the frames to generate
   std::string observe;  // recording of true frames that a state takes in
   generate::ContextOptions reading;
   int64_t frames = -1;        // to generate; -1: one for each of `actions`, without them 100
-  int64_t samples = 1;        // futures of each clip
+  int64_t samples = 1;        // futures of each clip, of each model
   uint64_t seed = 1;          // of the futures
   double perturb = 0;         // noise on what the model remembers, but for the first future of a clip
   bool with_context = false;  // the file begins with the context

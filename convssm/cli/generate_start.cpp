@@ -11,11 +11,15 @@
 #include "convssm/data/folder.h"
 #include "convssm/generate/actions.h"
 #include "convssm/generate/generate.h"
+#include "convssm/io/cf_time.h"
 
 namespace convssm::cli {
 namespace {
 
 constexpr int64_t kFrames = 100;  // if nothing says how many
+constexpr const char* kObserve =
+    "Its maps of what is known in advance (data.forcings) follow from a file: give --observe with the fields after the "
+    "state";
 constexpr const char* kGiveActions = "Give --actions FILE with an action for each frame to generate";
 
 class StartReader {
@@ -28,6 +32,12 @@ class StartReader {
     if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
     reading_.action_reading = trained.action_reading, reading_.view = trained.view;
     reading_.fields = trained.fields, reading_.forcings = trained.forcings, reading_.missing = trained.missing;
+    const nlohmann::json names = trained_with("/data/channels");
+    if (names.is_array()) {
+      for (const nlohmann::json& name : names)
+        reading_.channels.push_back(name.is_string() ? name : nlohmann::json(""));
+    }
+    reading_.intervals = trained_with("/data/dt") == "use";
     reading_.ahead = c.frames >= 0 ? c.frames : kFrames;
     if (reading_.view.changes_size()) {
       reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;
@@ -35,16 +45,19 @@ class StartReader {
   }
 
   ForecastStart read() {
-    c_.state.empty() ? read_context() : read_state();
     if (!c_.actions.empty()) read_actions();
+    c_.state.empty() ? read_context() : read_state();
+    if (given_.defined()) take_actions();
     const bool led = coming_.defined() && coming_.size(1) > 0 && rules_.format.matter();  // and nowhere without actions
+    const bool of_maps = rules_.format.maps > 0 && !c_.state.empty() && c_.observe.empty();
     start_.frames = c_.frames >= 0                                        ? c_.frames
                     : led && !(c_.actions.empty() && rules_.mask_learned) ? coming_.size(1)
                                                                           : kFrames;
     const std::string whose = !c_.actions.empty()   ? c_.actions
                               : !c_.context.empty() ? c_.context + ", after the context,"
                                                     : std::string("the command");
-    start_.actions = generate::complete_actions(coming_, start_.clips, start_.frames, rules_, whose, kGiveActions);
+    start_.actions = generate::complete_actions(coming_, start_.clips, start_.frames, rules_, whose,
+                                                of_maps ? kObserve : kGiveActions);
     if (start_.actions.defined()) start_.actions = start_.actions.repeat_interleave(c_.samples, 0);
     return start_;
   }
@@ -76,7 +89,7 @@ class StartReader {
     }
     coming_ = found.coming;
     start_.layout = found.layout;
-    start_.field = found.field;
+    start_.places = found.places;
     return clips;
   }
 
@@ -98,25 +111,58 @@ class StartReader {
   }
 
   void read_state() {
-    start_.state = generate::load_state(c_.state, state_owner(loaded_));
+    const generate::SavedState saved = generate::load_state(c_.state, state_owner(loaded_));
+    start_.state = saved.state;
     start_.clips = start_.rows = forecaster_.clips_in(start_.state);
     if (!reading_.layout.empty()) start_.layout = data::usual_clip_letters({reading_.layout, ""});
-    if (c_.observe.empty()) return;
+    if (c_.observe.empty()) {
+      for (const data::FieldPlace& place : saved.places) start_.places.push_back(later(place, reading_.ahead));
+      return;
+    }
     start_.observed = read_frames(c_.observe);
-    if (start_.observed.batch() == start_.rows) return;
+    if (start_.observed.batch() == start_.rows) return add_measured(saved.places);
     fail(ErrorKind::data, "{} holds {} clips, the state {} holds {} futures; expected a clip for each", c_.observe,
          start_.observed.batch(), c_.state, start_.rows);
+  }
+
+  // The times of so many frames after a last one.
+  static data::FieldPlace later(const data::FieldPlace& last, int64_t frames) {
+    data::FieldPlace place{last.axes, {}, last.measured};
+    const double step = last.axes.step;
+    if (last.times.empty() || (step <= 0 && last.axes.months <= 0)) return place;
+    const io::CfTime time("seconds since 1970-01-01", last.axes.calendar);
+    for (int64_t k = 1; k <= frames; ++k) {
+      const double from = last.times.back();
+      place.times.push_back(last.axes.months > 0 ? time.add_months(from, k * last.axes.months)
+                                                 : from + static_cast<double>(k) * step);
+    }
+    return place;
+  }
+
+  // What was measured before the state was saved is known too.
+  void add_measured(const std::vector<data::FieldPlace>& saved) {
+    for (size_t i = 0; i < std::min(saved.size(), start_.places.size()); ++i) {
+      at::Tensor& measured = start_.places[i].measured;
+      if (!measured.defined()) continue;
+      measured = saved[i].measured.defined() && saved[i].measured.sizes() == measured.sizes()
+                     ? measured.logical_or(saved[i].measured)
+                     : at::Tensor();
+    }
   }
 
   void read_actions() {
     if (!rules_.format.matter()) {
       fail(ErrorKind::usage, "this model was trained without actions: --actions {} would change nothing", c_.actions);
     }
-    at::Tensor found = data::read_action_file(c_.actions, reading_.actions_key);
-    if (c_.reading.clip >= 0 && found.size(0) > c_.reading.clip) {
-      found = found.slice(0, c_.reading.clip, c_.reading.clip + 1);
+    given_ = data::read_action_file(c_.actions, reading_.actions_key);
+    if (c_.reading.clip >= 0 && given_.size(0) > c_.reading.clip) {
+      given_ = given_.slice(0, c_.reading.clip, c_.reading.clip + 1);
     }
-    coming_ = generate::for_each_clip(found, start_.clips, c_.actions);
+    if (c_.frames < 0) reading_.ahead = std::max(reading_.ahead, given_.size(1));
+  }
+
+  void take_actions() {
+    coming_ = generate::for_each_clip(given_, start_.clips, c_.actions);
     log_info("actions: {} for each of {} clip{} from {}; action k leads to generated frame k, counted from 0",
              coming_.size(1), start_.clips, start_.clips == 1 ? "" : "s", c_.actions);
   }
@@ -126,11 +172,23 @@ class StartReader {
   models::Forecaster& forecaster_;
   generate::ContextOptions reading_;
   generate::ActionRules rules_;
+  at::Tensor given_;   // of --actions
   at::Tensor coming_;  // [clips,T], [clips,T,A] or [clips,T,M,H,W] of frames to generate, as far as they are known
   ForecastStart start_;
 };
 
 }  // namespace
+
+std::vector<data::FieldPlace> ForecastStart::last_places(int64_t made) const {
+  std::vector<data::FieldPlace> last;
+  for (int64_t row = 0; row < rows && !places.empty(); ++row) {
+    const data::FieldPlace& place = places.at(static_cast<size_t>(row / (rows / clips)));
+    const int64_t at = seen() + made - 1;
+    last.push_back({place.axes, {}, place.measured});
+    if (at >= 0 && at < std::ssize(place.times)) last.back().times = {place.times[static_cast<size_t>(at)]};
+  }
+  return last;
+}
 
 generate::StateOwner state_owner(const run::LoadedModel& loaded) {
   const data::FrameFormat& frames = loaded.recipe.frames;

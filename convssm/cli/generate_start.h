@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "convssm/cli/generate.h"
 #include "convssm/data/field_writer.h"
 #include "convssm/generate/state_file.h"
@@ -21,7 +24,13 @@ struct ForecastStart {
   int64_t clips = 1, rows = 1;
   int64_t frames = 0;           // to generate
   std::string layout = "THWC";  // of results that are arrays: that of the recording, if there is one
-  data::FieldPlace field;  // of results that are fields: with the times of the context and of the frames to generate
+  std::vector<data::FieldPlace>
+      places;  // of each clip, with the times of the frames seen and of those to generate; or none
+
+  // Of each row, where and when the last of `made` frames after those seen is: for a state that goes on from it.
+  std::vector<data::FieldPlace> last_places(int64_t made) const;
+
+  int64_t seen() const { return std::max(context.frames(), observed.frames()); }
 };
 
 generate::StateOwner state_owner(const run::LoadedModel& loaded);

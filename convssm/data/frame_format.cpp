@@ -68,7 +68,8 @@ FrameFormat::FrameFormat(int64_t count, int64_t rows, int64_t columns, double lo
     : channels(static_cast<size_t>(count), Channel{"", low, high}), height(rows), width(columns) {}
 
 bool FrameFormat::is_8_bit() const {
-  return std::ranges::all_of(channels, [](const Channel& c) { return c.same_scale(Channel{}); });
+  return std::ranges::all_of(
+      channels, [](const Channel& c) { return c.same_scale(Channel{}) && c.name.empty() && c.units.empty(); });
 }
 
 int64_t FrameFormat::seen() const {

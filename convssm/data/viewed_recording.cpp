@@ -15,6 +15,24 @@ namespace {
 
 int64_t strided(int64_t frames, int64_t stride) { return (frames + stride - 1) / stride; }
 
+// Coordinates are seen as pixels are: a row that is the mean of several has the mean of their latitudes.
+Axis axis_in_view(const Axis& axis, bool rows, const RecordingInfo& info, FrameView view) {
+  if (std::ssize(axis.values) != (rows ? info.height : info.width)) return {};
+  view.colour = Colour::keep;
+  io::Array all(io::DType::f64, {1, 1, info.height, info.width});
+  for (int64_t i = 0; i < info.height * info.width; ++i) {
+    const int64_t at = rows ? i / info.width : i % info.width;
+    all.values<double>()[static_cast<size_t>(i)] = axis.values[static_cast<size_t>(at)];
+  }
+  const io::Array seen = frames_in_view(view, all, info.path);
+  const int64_t height = seen.shape()[2], width = seen.shape()[3];
+  Axis viewed{axis.name, axis.units, {}};
+  for (int64_t i = 0; i < (rows ? height : width); ++i) {
+    viewed.values.push_back(seen.values<double>()[static_cast<size_t>(rows ? i * width : i)]);
+  }
+  return viewed;
+}
+
 RecordingInfo info_in_view(const Recording& recording, const FrameView& view) {
   RecordingInfo info = recording.info();
   if (view.changes_frames() && reads_codes(info.key, info.reading.content)) {
@@ -26,7 +44,11 @@ RecordingInfo info_in_view(const Recording& recording, const FrameView& view) {
   info.frames = strided(info.frames, view.stride);
   for (int64_t& length : info.lengths) length = strided(length, view.stride);
   info.axes.step *= static_cast<double>(view.stride), info.axes.months *= view.stride;
-  if (view.changes_size()) info.axes.rows = info.axes.columns = {};
+  if (view.changes_size()) {
+    const Axes& axes = recording.info().axes;
+    info.axes.rows = axis_in_view(axes.rows, true, recording.info(), view);
+    info.axes.columns = axis_in_view(axes.columns, false, recording.info(), view);
+  }
   if (view.changes_frames() && info.action_maps > 0) {
     fail(ErrorKind::data, "[folder] '{}' has forcings, maps beside its frames: size and colour are for videos",
          info.path);

@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "convssm/base/error.h"
+#include "convssm/metrics/measured.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -132,13 +133,16 @@ class Advection : public Reference {
     const at::Tensor video = planes(past.video).to(at::kFloat);
     const at::Tensor valid = past.valid.defined() ? planes(past.valid) : at::Tensor();
     const at::Tensor motion = K > 1 ? motion_of(video, valid) : at::zeros({B * C, 2, H, W});
-    at::Tensor last = last_measured(past).view({B * C, H, W}).to(at::kFloat);
+    at::Tensor last = metrics::last_measured(past.video, past.valid).view({B * C, H, W}).to(at::kFloat);
     if (past.valid.defined()) last = filled(last, past.valid.any(1).view({B * C, H, W}));
     return carry_on(last, motion, frames).view({B, C, frames, H, W}).transpose(1, 2).contiguous();
   }
 
   std::string about() const override {
-    return fmt::format("the motion of the last {} frames, of each channel its own", kFrames);
+    return fmt::format(
+        "the motion of the last {} frames, or of fewer where a context has fewer, of each channel its own; what comes "
+        "from outside is the nearest pixel of the edge, around the globe too",
+        kFrames);
   }
 
  private:

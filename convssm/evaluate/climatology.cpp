@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "convssm/base/error.h"
@@ -14,7 +13,7 @@
 namespace convssm::evaluate {
 namespace {
 
-constexpr double kDay = 86400, kTwoYears = 730 * kDay;
+constexpr double kDay = 86400;
 constexpr int64_t kPiece = 32, kFewest = 10, kFewestOfBin = 3, kMostBytes = int64_t{1} << 31;
 
 struct Piece {
@@ -36,7 +35,9 @@ std::vector<Piece> training_pieces(const data::Dataset& dataset, int64_t most) {
   }
   const auto found = static_cast<int64_t>(all.size()), chosen = std::min(found, std::max<int64_t>(1, most / kPiece));
   std::vector<Piece> some;
-  for (int64_t i = 0; i < chosen; ++i) some.push_back(all[static_cast<size_t>(i * found / chosen)]);
+  for (int64_t i = 0; i < chosen; ++i) {  // the first and the last among them
+    some.push_back(all[static_cast<size_t>(i * (found - 1) / std::max<int64_t>(1, chosen - 1))]);
+  }
   return some;
 }
 
@@ -46,28 +47,27 @@ data::Clips read_piece(const data::Dataset& dataset, const Piece& piece) {
   return clips;
 }
 
-// Seconds from the first to the last of the frames.
-double covered_seconds(const data::Dataset& dataset, const std::vector<Piece>& pieces) {
+// From the beginning of the first frame to the end of the last one.
+bool cover_two_years(const data::Dataset& dataset, const std::vector<Piece>& pieces, const io::CfTime& time) {
+  const data::Axes& axes = *dataset.axes();
   double first = INFINITY, last = -INFINITY;
   for (const Piece& piece : {pieces.front(), pieces.back()}) {
     const at::Tensor times = read_piece(dataset, piece).timing.times;
     first = std::min(first, times.min().item<double>());
     last = std::max(last, times.max().item<double>());
   }
-  return last - first;
+  const double end = axes.months > 0 ? time.add_months(last, axes.months) : last + axes.step;
+  return end >= time.add_months(first, 24) - 1;  // a second for rounding
 }
 
-int64_t month_of_lengths(int64_t day, std::initializer_list<int> lengths) {
-  int64_t month = 0;
-  for (const int length : lengths) {
-    if (day < length) break;
-    day -= length;
-    ++month;
+// The times of an axis in seconds since 1970-01-01. Error(data) if frames have none.
+io::CfTime time_of(const data::Dataset& dataset) {
+  const data::Axes* axes = dataset.axes();
+  if (axes == nullptr || !(axes->step > 0 || axes->months > 0)) {
+    fail(ErrorKind::data, "nobody knows when the frames were taken");
   }
-  return month;
+  return {"seconds since 1970-01-01", axes->calendar};
 }
-
-int64_t remainder(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 class UsualFrame : public Reference {
  public:
@@ -87,26 +87,9 @@ class UsualFrame : public Reference {
 
 }  // namespace
 
-int64_t month_of(double seconds, const std::string& calendar) {
-  const auto day = static_cast<int64_t>(std::floor(seconds / kDay));
-  if (calendar == "360_day") return remainder(day, 360) / 30;
-  if (calendar == "noleap" || calendar == "365_day") {
-    return month_of_lengths(remainder(day, 365), {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30});
-  }
-  if (calendar == "all_leap" || calendar == "366_day") {
-    return month_of_lengths(remainder(day, 366), {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30});
-  }
-  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day}}};
-  return static_cast<unsigned>(date.month()) - 1;
-}
-
-Climatology::Climatology(const data::Dataset& dataset, int64_t most) {
+Climatology::Climatology(const data::Dataset& dataset, int64_t most) : time_(time_of(dataset)) {
   if (!dataset.codes().none()) fail(ErrorKind::data, "the clips hold codes, not values");
   const data::Axes* axes = dataset.axes();
-  if (axes == nullptr || !(axes->step > 0 || axes->months > 0)) {
-    fail(ErrorKind::data, "nobody knows when the frames were taken");
-  }
-  calendar_ = axes->calendar;
   const std::vector<Piece> pieces = training_pieces(dataset, most);
   int64_t frames = 0;
   for (const Piece& piece : pieces) frames += piece.frames;
@@ -115,7 +98,7 @@ Climatology::Climatology(const data::Dataset& dataset, int64_t most) {
   }
   const data::FrameFormat format = dataset.format();
   if (axes->months == 0 && axes->step < kDay) hours_ = std::clamp<int64_t>(std::llround(kDay / axes->step), 1, 24);
-  if (covered_seconds(dataset, pieces) >= kTwoYears) months_ = 12;
+  if (cover_two_years(dataset, pieces, time_)) months_ = 12;
   if (16 * format.pixels() * hours_ * months_ > kMostBytes) hours_ = 1;
   if (16 * format.pixels() * months_ > kMostBytes) months_ = 1;
 
@@ -140,7 +123,14 @@ Climatology::Climatology(const data::Dataset& dataset, int64_t most) {
   const at::Tensor all = sums.sum(0), count = counts.sum(0);
   const at::Tensor of_channel = (all.sum({1, 2}) / count.sum({1, 2}).clamp_min(1)).view({-1, 1, 1});
   const at::Tensor of_pixel = at::where(count > 0, all / count.clamp_min(1), of_channel.expand_as(all));
-  means_ = at::where(counts >= kFewestOfBin, sums / counts.clamp_min(1), of_pixel.expand_as(sums)).to(at::kFloat);
+  const auto mean_or = [](const at::Tensor& sum, const at::Tensor& n, const at::Tensor& otherwise) {
+    return at::where(n >= kFewestOfBin, sum / n.clamp_min(1), otherwise.expand_as(sum));
+  };
+  const auto by_hour = [&](const at::Tensor& x) {
+    return x.view({months_, hours_, format.depth(), format.height, format.width});
+  };
+  const at::Tensor of_month = mean_or(by_hour(sums).sum(1), by_hour(counts).sum(1), of_pixel);
+  means_ = mean_or(by_hour(sums), by_hour(counts), of_month.unsqueeze(1)).flatten(0, 1).to(at::kFloat);
 
   text_ = fmt::format("mean of {} training frames", frames);
   if (hours_ > 1) text_ += fmt::format(" by hour of the day ({})", hours_);
@@ -150,7 +140,7 @@ Climatology::Climatology(const data::Dataset& dataset, int64_t most) {
 int64_t Climatology::bin(double seconds) const {
   const double of_day = seconds / kDay - std::floor(seconds / kDay);
   const int64_t hour = std::min(hours_ - 1, static_cast<int64_t>(of_day * static_cast<double>(hours_) + 1e-6));
-  return (months_ > 1 ? month_of(seconds, calendar_) : 0) * hours_ + hour;
+  return (months_ > 1 ? time_.date(seconds).month - 1 : 0) * hours_ + hour;
 }
 
 at::Tensor Climatology::at_times(const at::Tensor& times) const {

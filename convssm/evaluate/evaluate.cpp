@@ -56,13 +56,15 @@ const std::vector<std::string>& metrics_of(const EvaluateOptions& o, const Setti
 // How fields are scored in units, and what the references are made of.
 nlohmann::json describe_skill(const EvaluationJob& job) {
   return {{"weights", job.fields->rows.defined() ? "cosine of latitude" : "none"},
+          {"clipped", job.fields->format.clamp},
           {"event", "value >= threshold"},
           {"acc", job.references.usual() == nullptr ? "none: there is no climatology" : "uncentred, mean over fields"}};
 }
 
 nlohmann::json describe_protocol(const EvaluationJob& job, const std::vector<metrics::MetricSet>& metrics) {
   nlohmann::json protocol = job.options.to_json();
-  protocol["futures"] = job.futures;
+  protocol["futures"] = 0;
+  for (const Member& member : job.members) protocol["futures"] = protocol["futures"].get<int64_t>() + member.futures;
   protocol["split"] = "test";
   protocol["model"] = job.name;
   protocol["real"] = job.truth.name();
@@ -141,24 +143,29 @@ std::vector<metrics::MetricSet> make_metrics(const EvaluateOptions& o, const dat
 
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& o,
                     const std::vector<metrics::MetricSet>& metrics, const std::string& name,
-                    const std::function<bool(int64_t)>& progress, const generate::PredictorOptions& engine) {
+                    const std::function<bool(int64_t)>& progress, const generate::PredictorOptions& engine,
+                    const std::vector<models::Model*>& also) {
   if (metrics.size() != o.settings.size()) {
     fail(ErrorKind::usage, "[evaluate] expected the metrics of {} settings, got those of {}; see make_metrics",
          o.settings.size(), metrics.size());
   }
   at::NoGradGuard no_grad;
-  const models::EvalMode mode(model);
+  std::vector<models::Model*> models{&model};
+  models.insert(models.end(), also.begin(), also.end());
+  std::vector<std::unique_ptr<const models::EvalMode>> modes;
+  std::vector<Member> members;
+  for (models::Model* one : models) {
+    modes.push_back(std::make_unique<const models::EvalMode>(*one));
+    const bool differ = models::forecaster_of(*one).draws() || o.perturb > 0;
+    members.push_back({one, differ ? o.futures : 1});
+  }
   const std::vector<Window> windows = find_windows(dataset, o);
   const Truth truth(model, dataset, o.real);
-  const bool draws = models::forecaster_of(model).draws();
   const bool in_units = o.skill.wanted(dataset);
   const Fields fields = in_units ? fields_of(dataset, o.skill) : Fields();
   const References references = make_references(o.references, in_units, dataset);
-  const EvaluationJob job{model,      dataset,
-                          o,          truth,
-                          windows,    name,
-                          engine,     draws || o.perturb > 0 ? o.futures : 1,
-                          references, in_units ? &fields : nullptr};
+  const EvaluationJob job{model, dataset, o,       truth,      windows,
+                          name,  engine,  members, references, in_units ? &fields : nullptr};
   std::vector<SettingResult> results;
   int64_t before = 0;
   bool go_on = true;

@@ -56,10 +56,12 @@ struct Evaluation {
 // `engine` is how the frames are made (its batch is options.batch): by default as `convssm generate` makes them, so that a
 // table says what a user gets. `name` is how the model is called in the tables. `metrics` are those of the settings (see
 // make_metrics). `progress(done)` is told the clips done, each once for every setting; a false ends the evaluation after that
-// batch, with the clips and settings so far.
+// batch, with the clips and settings so far. `also`: more models of the same frames and actions, whose futures count as futures of the
+// clips too, such as checkpoints of one training.
 Evaluation evaluate(models::Model& model, const data::Dataset& dataset, const EvaluateOptions& options,
                     const std::vector<metrics::MetricSet>& metrics, const std::string& name,
-                    const std::function<bool(int64_t)>& progress = {}, const generate::PredictorOptions& engine = {});
+                    const std::function<bool(int64_t)>& progress = {}, const generate::PredictorOptions& engine = {},
+                    const std::vector<models::Model*>& also = {});
 
 // How many clips that progress will be told: the samples, once for every setting. Error(usage) if test clips are too short.
 int64_t count_samples(const data::Dataset& dataset, const EvaluateOptions& options);

@@ -43,7 +43,15 @@ void FieldContest::add(const Batch& batch, const std::vector<std::vector<at::Ten
     std::vector<at::Tensor> in_units;
     for (const at::Tensor& future : futures[i]) in_units.push_back(values(future));
     scores_[i].add(fields, in_units);
+    ensemble_ = ensemble_ || futures[i].size() > 1;
   }
+}
+
+nlohmann::json FieldContest::scores_of(const FieldScores& forecaster, size_t variable, int64_t begin,
+                                       int64_t end) const {
+  nlohmann::json scores = forecaster.scores(variable, begin, end);
+  if (ensemble_ && !scores.contains("crps")) scores["crps"] = scores["mae"];
+  return scores;
 }
 
 nlohmann::json FieldContest::to_json() const {
@@ -56,7 +64,7 @@ nlohmann::json FieldContest::to_json() const {
     for (const FieldScores& scores : scores_) {
       nlohmann::json row = {{"name", scores.name()}};
       for (size_t v = 0; v < fields_->variables.size(); ++v) {
-        row["variables"][fields_->variables[v].name] = scores.scores(v, 0, frames);
+        row["variables"][fields_->variables[v].name] = scores_of(scores, v, 0, frames);
       }
       rows.push_back(std::move(row));
     }
@@ -72,7 +80,7 @@ nlohmann::json FieldContest::curves() const {
     nlohmann::json& own = curves["variables"][fields_->variables[v].name];
     for (const FieldScores& scores : scores_) {
       for (int64_t k = 0; k < longest_; ++k) {
-        const nlohmann::json flat = flat_scores(scores.scores(v, k, k + 1));
+        const nlohmann::json flat = flat_scores(scores_of(scores, v, k, k + 1));
         for (const auto& [metric, value] : flat.items()) own[metric][scores.name()].push_back(value);
       }
     }

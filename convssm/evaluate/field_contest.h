@@ -34,18 +34,20 @@ class FieldContest {
 
   // {"variables": [{"name", "units", "thresholds"}, ...], "horizons": [{"frames", "rows": [{"name", "variables": {"t2m":
   // {...}}}, ...]}, ...], "curves": {"frames": [1, ...], "variables": {"t2m": {"rmse": {"model": [...]}, "csi@0.1": ...}}}}
-  // with scores as of FieldScores::scores.
+  // with scores as of FieldScores::scores. Beside an ensemble single forecasts have a CRPS too, which is their mean absolute error.
   nlohmann::json to_json() const;
 
   std::vector<VariableMaps> maps() const;
 
  private:
+  nlohmann::json scores_of(const FieldScores& forecaster, size_t variable, int64_t begin, int64_t end) const;
   nlohmann::json curves() const;
 
   const Fields* fields_;
   std::vector<int64_t> horizons_;
   int64_t longest_;
   std::vector<FieldScores> scores_;
+  bool ensemble_ = false;  // whether one of them is of several futures
 };
 
 }  // namespace convssm::evaluate

@@ -9,7 +9,9 @@
 namespace convssm::evaluate {
 
 at::Tensor Futures::of(const data::Clips& clips, int64_t K, int64_t first, int64_t future) {
-  if (!predictor_ || predictor_->batch() != clips.batch()) {
+  const at::Tensor& dt = clips.timing.dt;
+  if (dt.defined()) engine_.compile = false;
+  if (!predictor_ || predictor_->batch() != clips.batch() || (predictor_->compiled() && !engine_.compile)) {
     engine_.batch = clips.batch();
     predictor_.emplace(model_, engine_);
   }
@@ -20,7 +22,8 @@ at::Tensor Futures::of(const data::Clips& clips, int64_t K, int64_t first, int64
     predictor_->start(generate::perturbed(predictor_->state(), std::vector<double>(seeds.size(), perturb_), seeds));
   }
   const at::Tensor coming = clips.actions.defined() ? clips.actions.slice(1, K) : clips.actions;
-  return generate::rollout(*predictor_, coming, clips.frames() - K).cpu();
+  const at::Tensor intervals = dt.defined() ? dt.slice(1, K) : dt;
+  return generate::rollout(*predictor_, coming, clips.frames() - K, {}, intervals).cpu();
 }
 
 }  // namespace convssm::evaluate

@@ -11,7 +11,7 @@ namespace convssm::evaluate {
 
 class Futures {
  public:
-  // `engine` but for its batch. The seed of a future is a function of `seed`, the number of its clip and its own. All but the first
+  // `engine` but for its batch, and not compiled for clips of uneven times. The seed of a future is a function of `seed`, the number of its clip and its own. All but the first
   // begin with a memory that is perturbed (generate/perturb.h).
   Futures(models::Model& model, const generate::PredictorOptions& engine, uint64_t seed, double perturb = 0)
       : model_(model), engine_(engine), seed_(seed), perturb_(perturb) {}

@@ -84,6 +84,12 @@ EvaluateOptions EvaluateOptions::from_json(const nlohmann::json& section) {
   require(o.samples > 0, "samples", "positive", o.samples);
   require(o.futures > 0, "futures", "positive", o.futures);
   if (!(o.perturb >= 0)) fail(ErrorKind::usage, "[evaluate] perturb must be 0 or positive, got {}", o.perturb);
+  if (o.perturb > 0 && o.futures == 1) {
+    fail(ErrorKind::usage,
+         "[evaluate] perturb changes all futures of a clip but the first, and there is one; set evaluate.futures to 2 "
+         "or "
+         "more");
+  }
   require(o.stride >= 0, "stride", "0 or positive", o.stride);
   require(o.chunk > 0, "chunk", "positive", o.chunk);
   require(o.batch > 0, "batch", "positive", o.batch);

@@ -83,14 +83,15 @@ Evaluation evaluate_tokenizer(models::Model& model, const data::Dataset& dataset
   while (done < samples && go_on) {
     const int64_t count = std::min(o.batch, samples - done);
     const auto these = std::span(windows).subspan(static_cast<size_t>(done), static_cast<size_t>(count));
-    const at::Tensor video = read_windows(dataset, these, o.frames).video;
+    const data::Clips clips = read_windows(dataset, these, o.frames);
+    const at::Tensor& video = clips.video;
     const at::Tensor codes = tokenizer->encode(video.to(models::device_of(model)));
     const at::Tensor decoded = tokenizer->decode(codes).cpu();
     if (!tokenizer->continuous()) counts += at::bincount(codes.flatten().cpu(), {}, counts.size(0));
-    const Frames truth = as_frames(video, o.quantize), back = as_frames(decoded, o.quantize);
-    const Frames blank{at::zeros_like(truth.f01), truth.bytes.defined() ? at::zeros_like(truth.bytes) : at::Tensor()};
-    scores[0].add(score_frames(metrics, truth, back));
-    scores[1].add(score_frames(metrics, truth, blank));
+    const Measured measured(video, clips.valid);
+    const Frames truth = measured.truth(o.quantize);
+    scores[0].add(score_frames(metrics, truth, measured.forecast(decoded, o.quantize)));
+    scores[1].add(score_frames(metrics, truth, measured.forecast(at::full_like(video, -1), o.quantize)));
     for (int64_t i = 0; i < count; ++i, ++done) {
       if (done >= o.strips) continue;
       shown.truth.push_back(video[i]);

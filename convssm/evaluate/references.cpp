@@ -7,6 +7,7 @@
 #include "convssm/base/registry.h"
 #include "convssm/evaluate/advection.h"
 #include "convssm/evaluate/climatology.h"
+#include "convssm/metrics/measured.h"
 
 namespace convssm::evaluate {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 class LastFrame : public Reference {
  public:
   at::Tensor forecast(const Past& past, int64_t frames) const override {
-    return last_measured(past).unsqueeze(1).repeat({1, frames, 1, 1, 1});
+    return metrics::last_measured(past.video, past.valid).unsqueeze(1).repeat({1, frames, 1, 1, 1});
   }
 };
 
@@ -70,19 +71,6 @@ References make_references(const std::vector<std::string>& names, bool fields, c
     }
   }
   return made;
-}
-
-at::Tensor last_measured(const Past& past) {
-  const int64_t K = past.video.size(1);
-  at::Tensor last = past.video.select(1, K - 1).clone();
-  if (!past.valid.defined()) return last;
-  at::Tensor known = past.valid.select(1, K - 1).clone();
-  for (int64_t k = K - 2; k >= 0; --k) {
-    const at::Tensor here = past.valid.select(1, k).logical_and(known.logical_not());
-    last = at::where(here, past.video.select(1, k), last);
-    known = known.logical_or(here);
-  }
-  return last;
 }
 
 }  // namespace convssm::evaluate

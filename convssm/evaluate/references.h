@@ -57,7 +57,4 @@ struct References {
 // Those of the names, of which each must be had; without names those that stand beside pictures or fields and can be had.
 References make_references(const std::vector<std::string>& names, bool fields, const data::Dataset& dataset);
 
-// The last value that was measured of each pixel, [B,C,H,W]; the filler where none was.
-at::Tensor last_measured(const Past& past);
-
 }  // namespace convssm::evaluate

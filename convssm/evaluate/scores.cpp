@@ -2,10 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "convssm/metrics/chunked.h"
-#include "convssm/metrics/pixels.h"
 #include "convssm/metrics/psnr.h"
 
 namespace convssm::evaluate {
@@ -30,22 +29,6 @@ at::Tensor best_future(const std::string& metric, const at::Tensor& values) {
 
 }  // namespace
 
-Frames as_frames(const at::Tensor& video, bool quantize) {
-  if (!quantize) return {metrics::to_f01(video), {}};
-  const at::Tensor bytes = metrics::truncate_u8(video);
-  return {metrics::u8_to_f01(bytes), bytes, {}, metrics::to_f01(video)};
-}
-
-Frames Measured::truth(bool quantize) const {
-  Frames frames = as_frames(truth_, quantize);
-  if (valid_.defined()) frames.share = valid_.to(at::kDouble).mean({2, 3, 4});
-  return frames;
-}
-
-Frames Measured::forecast(const at::Tensor& video, bool quantize) const {
-  return as_frames(valid_.defined() ? at::where(valid_, video, truth_) : video, quantize);
-}
-
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast) {
   FrameScores scores;
   for (const auto& [info, metric] : metrics.frame_metrics()) {
@@ -53,14 +36,11 @@ FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth,
       return info->bytes ? x.bytes : info->uncut && x.uncut.defined() ? x.uncut : x.f01;
     };
     at::Tensor values = metric(taken(truth), taken(forecast));
-    if (truth.share.defined()) {
-      if (info->name.starts_with("psnr")) values = values + 10 * truth.share.log10();
-      values = values.masked_fill(truth.share == 0, std::numeric_limits<double>::quiet_NaN());
-    }
+    values = metrics::of_measured(info->name, values, truth.share);
     if (info->name.starts_with("psnr")) {
       const metrics::CappedPsnr capped = metrics::cap_psnr(values);
       values = capped.values;
-      scores.identical = capped.infinite;
+      scores.identical = std::max(scores.identical, capped.infinite);
     }
     scores.values[info->name] = values;
   }

@@ -9,43 +9,23 @@
 #include <string>
 #include <vector>
 
+#include "convssm/metrics/measured.h"
 #include "convssm/metrics/metric_set.h"
 
 namespace convssm::evaluate {
 
-// Frames [B,N,C,H,W] as the metrics take them.
-struct Frames {
-  at::Tensor f01;         // float32 in [0,1]
-  at::Tensor bytes;       // the same as uint8; undefined if they are not 8-bit numbers
-  at::Tensor share = {};  // [B,N] of truth: how much of each frame was measured; undefined: all
-  at::Tensor uncut = {};  // float32 in [0,1] as they were before they became 8-bit numbers; undefined: f01
-};
-
-// Clips that were not measured everywhere, so that what was not counts nowhere.
-class Measured {
- public:
-  // truth [B,N,C,H,W] in [-1,1], `valid` of its shape; undefined: all was measured.
-  Measured(at::Tensor truth, at::Tensor valid) : truth_(std::move(truth)), valid_(std::move(valid)) {}
-
-  Frames truth(bool quantize) const;
-  Frames forecast(const at::Tensor& video, bool quantize) const;  // with the truth's pixels where nothing was measured
-  const at::Tensor& valid() const { return valid_; }
-
- private:
-  at::Tensor truth_, valid_;
-};
-
-// From video in [-1,1]; quantize: by way of 8 bits, cut down.
-Frames as_frames(const at::Tensor& video, bool quantize);
+using metrics::as_frames;
+using metrics::Frames;
+using metrics::Measured;
 
 // Values of every metric for each of those frames: [B,N].
 struct FrameScores {
   std::map<std::string, at::Tensor> values;
-  int64_t identical = 0;  // frames whose PSNR is infinite: they count with the largest one
+  int64_t identical =
+      0;  // frames whose PSNR is infinite, as 8-bit numbers if they are: they count with the largest one
 };
 
-// Where not all of truth was measured, the forecast has to hold the truth's pixels elsewhere. PSNR is then that of the measured
-// ones; errors summed over pixels are sums over those; other metrics see equal pixels there. Frames without any are NaN.
+// Where not all of truth was measured, the forecast has to hold the truth's pixels elsewhere (metrics/measured.h).
 FrameScores score_frames(const metrics::MetricSet& metrics, const Frames& truth, const Frames& forecast);
 
 // Parts of the same clips that follow each other in time.

@@ -29,11 +29,8 @@ std::vector<Scores> all_scores(const std::vector<Contest>& contests) {
 class SettingRun {
  public:
   SettingRun(const EvaluationJob& job, const Setting& setting, const metrics::MetricSet& metrics)
-      : job_(job),
-        o_(job.options),
-        setting_(setting),
-        metrics_(metrics),
-        futures_(job.model, job.engine, o_.seed, o_.perturb) {
+      : job_(job), o_(job.options), setting_(setting), metrics_(metrics) {
+    for (const Member& member : job.members) futures_.emplace_back(*member.model, job.engine, o_.seed, o_.perturb);
     std::vector<std::string> names = {job.name};
     for (const NamedReference& one : job.references.all) names.push_back(one.info->name);
     if (job.truth.has_ceiling() && job.truth.originals()) names.push_back(kCeiling);
@@ -63,14 +60,22 @@ class SettingRun {
     const Measured measured(coming, clips.valid.defined() ? clips.valid.slice(1, K).cpu() : at::Tensor());
     const Frames context = frames(known), truth = measured.truth(o_.quantize);
     const bool apart = contests_.size() > 1;
-    std::vector<std::vector<at::Tensor>> futures = {{futures_.of(clips, K, first, 0)}};
-    show(videos.real, at::cat({known, futures[0][0]}, 1));
-    std::vector<Forecast> all = {{measured.forecast(futures[0][0], o_.quantize)}};
-    for (int64_t i = 1; i < job_.futures; ++i) {
-      const at::Tensor future = futures_.of(clips, K, first, i);
-      all[0].others.push_back(score_frames(metrics_, truth, measured.forecast(future, o_.quantize)));
-      if (fields_) futures[0].push_back(future);
+    std::vector<std::vector<at::Tensor>> futures(1);
+    std::vector<Forecast> all(1);
+    for (size_t m = 0; m < job_.members.size(); ++m) {
+      for (int64_t i = 0; i < job_.members[m].futures; ++i) {
+        const at::Tensor future = futures_[m].of(clips, K, first, i);
+        const Frames own = measured.forecast(future, o_.quantize);
+        const bool is_first = futures[0].empty();
+        if (is_first) {
+          all[0].first = own;
+        } else {
+          all[0].others.push_back(score_frames(metrics_, truth, own));
+        }
+        if (is_first || fields_) futures[0].push_back(future);
+      }
     }
+    show(videos.real, at::cat({known, futures[0][0]}, 1));
     const Past past{known, clips.valid.defined() ? clips.valid.slice(1, 0, K).cpu() : at::Tensor(),
                     clips.timing.times.defined() ? clips.timing.times.cpu() : at::Tensor()};
     for (const NamedReference& one : job_.references.all) {
@@ -91,7 +96,7 @@ class SettingRun {
     json = {{"samples", done},
             {"clips", clips_of(seen)},
             {"identical_frames", contests_[0].scores()[0].identical_frames()},
-            {"engine", futures_.engine()},
+            {"engine", futures_[0].engine()},
             {"horizons", horizons(clips_of(seen) > 1)},
             {"curves", curves()}};
     if (has_actions_) json["actions"] = setting_.actions;
@@ -147,7 +152,7 @@ class SettingRun {
   const EvaluateOptions& o_;
   const Setting& setting_;
   const metrics::MetricSet& metrics_;
-  Futures futures_;
+  std::vector<Futures> futures_;   // of each member
   std::vector<Contest> contests_;  // against what is real; the ceiling apart if that is not the originals
   std::optional<FieldContest> fields_;
   std::vector<at::Tensor> seen_;  // [B,N] of each batch: frames of places that the context showed; empty: nobody knows

@@ -12,16 +12,22 @@
 
 namespace convssm::evaluate {
 
+// A model and how many futures of each clip it makes.
+struct Member {
+  models::Model* model;
+  int64_t futures = 1;
+};
+
 // What all settings share.
 struct EvaluationJob {
-  models::Model& model;
+  models::Model& model;  // the first of the members
   const data::Dataset& dataset;
   const EvaluateOptions& options;
   const Truth& truth;
   const std::vector<Window>& windows;
   std::string name;
   generate::PredictorOptions engine;
-  int64_t futures = 1;
+  std::vector<Member> members;
   const References& references;
   const Fields* fields;  // in whose units forecasts are scored; null: they are not
 };

@@ -27,6 +27,18 @@ std::vector<double> lowered(const std::vector<double>& thresholds, const data::C
   return out;
 }
 
+// A clipped truth shows no value above its range, and none below it: an event there would never be seen.
+void check_clipped(const std::string& name, const std::vector<double>& thresholds, const data::Channel& channel) {
+  for (const double x : thresholds) {
+    if (x > channel.low && x <= channel.high) continue;
+    fail(ErrorKind::usage,
+         "[evaluate] the threshold {} of {} is not within its range: data.clamp cut its values to {} to {}, so the "
+         "truth "
+         "cannot be told there; take one above {} and up to {}",
+         x, name, channel.low, channel.high, channel.low, channel.high);
+  }
+}
+
 }  // namespace
 
 const char* name(Skill skill) { return skill == Skill::automatic ? "auto" : skill == Skill::on ? "on" : "off"; }
@@ -71,6 +83,7 @@ Fields fields_of(const data::Dataset& dataset, const SkillOptions& options) {
     names.push_back(channel.name.empty() ? fmt::format("channel {}", names.size()) : channel.name);
     const auto own = options.thresholds.find(names.back());
     const std::vector<double> thresholds = own == options.thresholds.end() ? std::vector<double>() : own->second;
+    if (fields.format.clamp) check_clipped(names.back(), thresholds, channel);
     fields.variables.push_back({names.back(), channel.units, thresholds, lowered(thresholds, channel)});
   }
   for (const auto& [channel, values] : options.thresholds) {

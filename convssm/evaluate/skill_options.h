@@ -42,7 +42,7 @@ struct Fields {
   at::Tensor rows = {};  // weights [H] by latitude; undefined: all rows alike
 };
 
-// Error(usage) for thresholds of a channel that the data does not have.
+// Error(usage) for thresholds of a channel that the data does not have, and beyond the range of values that were clipped.
 Fields fields_of(const data::Dataset& dataset, const SkillOptions& options);
 
 }  // namespace convssm::evaluate

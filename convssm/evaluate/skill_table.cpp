@@ -60,7 +60,10 @@ std::vector<ScoreRow> rows_of(const nlohmann::json& variable, const std::vector<
     std::vector<const nlohmann::json*> windows;
     for (const nlohmann::json* event : events) windows.push_back(event == nullptr ? nullptr : find(*event, "fss"));
     if (windows.empty() || windows[0] == nullptr) continue;
-    for (const auto& [window, value] : windows[0]->items()) {
+    std::vector<std::string> sizes;
+    for (const auto& [window, value] : windows[0]->items()) sizes.push_back(window);
+    std::ranges::sort(sizes, {}, [](const std::string& window) { return std::pair(window.size(), window); });
+    for (const std::string& window : sizes) {
       add_row(rows, fmt::format("fss {} px{} +", window, what), windows, window.c_str());
     }
   }

@@ -96,7 +96,10 @@ std::string basis_text(const nlohmann::json& protocol) {
 std::string units_text(const nlohmann::json& scores, const nlohmann::json& protocol) {
   if (!scores.contains("skill")) return "";
   const std::string weights = protocol["skill"]["weights"];
-  return fmt::format("\nin the units of the data{}\n", weights == "none" ? "" : ", pixels weighted by the " + weights) +
+  return fmt::format("\nin the units of the data{}{}\n", weights == "none" ? "" : ", pixels weighted by the " + weights,
+                     protocol["skill"].value("clipped", false)
+                         ? ", of a truth that was cut to the range of its channel (data.clamp)"
+                         : "") +
          skill_text(scores["skill"]);
 }
 

@@ -33,19 +33,23 @@ at::Tensor changed_colours(const at::Tensor& video, const std::string& path) {
 }
 
 // Channels of other names or units are other quantities, whatever their number.
-void check_names(const data::RecordingInfo& info, const data::FrameFormat& format) {
+void check_names(const data::RecordingInfo& info, const data::FrameFormat& format,
+                 const std::vector<std::string>& names) {
   if (info.named_channels.size() != format.channels.size()) return;
   for (size_t c = 0; c < format.channels.size(); ++c) {
-    const data::Channel &found = info.named_channels[c], &wanted = format.channels[c];
+    data::Channel found = info.named_channels[c];
+    if (names.size() == format.channels.size()) found.name = names[c];
+    const data::Channel& wanted = format.channels[c];
     if (wanted.name.empty() || (found.name == wanted.name && found.units == wanted.units)) continue;
     fail(ErrorKind::data, "{}: channel {} is {} [{}], the model takes {} [{}]", info.path, c, found.name, found.units,
          wanted.name, wanted.units);
   }
 }
 
-void check_frames(const data::RecordingInfo& info, const data::FrameFormat& format) {
+void check_frames(const data::RecordingInfo& info, const data::FrameFormat& format,
+                  const std::vector<std::string>& names) {
   const bool changes = changes_colours(info, format.depth());
-  check_names(info, format);
+  check_names(info, format, names);
   const data::FrameFormat found(changes ? format.depth() : info.channels, info.height, info.width);
   if (found.same_size(format)) return;
   const bool other_size = found.depth() == format.depth();
@@ -104,10 +108,10 @@ class ContextReader {
       fail(ErrorKind::data, "{} holds {} clips, number {} is asked for (they count from 0)", path_, seen_, o_.clip);
     }
     context_.clips.video = at::stack(videos_);
-    if (!valid_.empty()) {
-      context_.clips.valid = at::stack(valid_);
-      context_.field.measured = valid_[0].any(0);
+    if (misses_) {
+      add_masks();
     }
+    if (o_.intervals && uneven_) context_.clips.timing.dt = at::stack(intervals_);
     if (!actions_.empty()) {
       const int64_t K = context_.clips.frames();
       int64_t known = actions_[0].size(0);
@@ -138,22 +142,75 @@ class ContextReader {
     videos_.push_back(video);
   }
 
+  void add_intervals(const data::Recording& recording, int64_t clip, const Window& window) {
+    const std::vector<double> found = recording.read_intervals(clip, window.first, window.count);
+    intervals_.push_back(found.empty() ? at::ones({window.count}) : at::tensor(found, at::kFloat));
+    uneven_ = uneven_ || !found.empty();
+  }
+
   // Frames of a clip with the channels of the model, [K,C,H,W].
   at::Tensor frames_of(data::Recording& recording, int64_t clip, const Window& window) {
     const data::RecordingInfo& info = recording.info();
     bytes_ += static_cast<uint64_t>(window.count) * info.frame_elements() * sizeof(float);
     require_file_memory(path_, "its frames as a context (--context-frames takes fewer)", bytes_);
     const at::Tensor video = at::empty({window.count, info.channels, info.height, info.width}, at::kFloat);
-    if (info.may_miss) valid_.push_back(at::empty(video.sizes(), at::kBool));
-    recording.read_pixels(clip, window.first, window.count, ranges_of(info, format_, o_.clamp), video.data_ptr<float>(),
-                          info.may_miss ? valid_.back().data_ptr<bool>() : nullptr);
-    return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : video;
+    const at::Tensor valid = at::ones(video.sizes(), at::kBool);
+    recording.read_pixels(clip, window.first, window.count, ranges_of(info, given_, o_.clamp), video.data_ptr<float>(),
+                          info.may_miss ? valid.data_ptr<bool>() : nullptr);
+    misses_ = misses_ || info.may_miss || partial();
+    valid_.push_back(whole(valid));
+    return changes_colours(info, format_.depth()) ? changed_colours(video, info.path) : whole(video);
+  }
+
+  // What the model never sees need not be in the file.
+  std::unique_ptr<data::Recording> open(const std::string& path) {
+    data::RecordingOptions options = reading(o_);
+    given_ = format_, names_ = o_.channels;
+    try {
+      return data::open_recording(path, options);
+    } catch (const Error& error) {
+      const bool by_name = std::ssize(options.fields.variables) == format_.depth();
+      if (error.kind() != ErrorKind::data || !by_name || format_.seen() == format_.depth()) throw;
+    }
+    given_.channels.clear(), names_.clear(), options.fields.variables.clear();
+    for (size_t c = 0; c < format_.channels.size(); ++c) {
+      if (format_.channels[c].diagnostic) continue;
+      given_.channels.push_back(format_.channels[c]);
+      options.fields.variables.push_back(o_.fields.variables[c]);
+      if (o_.channels.size() == format_.channels.size()) names_.push_back(o_.channels[c]);
+    }
+    return data::open_recording(path, options);
+  }
+
+  bool partial() const { return given_.depth() < format_.depth(); }
+
+  // [K,C,H,W] with zeros for what is not there: fillers that were not measured.
+  at::Tensor whole(const at::Tensor& given) const {
+    if (!partial()) return given;
+    at::Tensor all = at::zeros({given.size(0), format_.depth(), given.size(2), given.size(3)}, given.options());
+    int64_t from = 0;
+    for (int64_t c = 0; c < format_.depth(); ++c) {
+      if (!format_.channels[static_cast<size_t>(c)].diagnostic) all.select(1, c).copy_(given.select(1, from++));
+    }
+    return all;
+  }
+
+  // A channel that is not there is forecast everywhere.
+  void add_masks() {
+    context_.clips.valid = at::stack(valid_);
+    for (size_t i = 0; i < valid_.size(); ++i) {
+      at::Tensor& measured = context_.places[i].measured;
+      measured = valid_[i].any(0);
+      for (int64_t c = 0; c < format_.depth() && partial(); ++c) {
+        if (format_.channels[static_cast<size_t>(c)].diagnostic) measured[c].fill_(true);
+      }
+    }
   }
 
   void add_clips(const std::string& path) {
-    const auto recording = data::open_recording(path, reading(o_));
+    const auto recording = open(path);
     const data::RecordingInfo& info = recording->info();
-    check_frames(info, format_);
+    check_frames(info, given_, names_);
     if (first_) {
       data::check_fit(*first_, info);
     } else {
@@ -166,10 +223,8 @@ class ContextReader {
       if (o_.clip >= 0 ? seen_ != o_.clip : info.in_time_order && i + 1 < info.clips) continue;
       const Window window = window_of(path, info.length(i), o_);
       add_video(frames_of(*recording, i, window));
-      if (context_.field.times.empty()) {
-        context_.field.axes = info.axes;
-        context_.field.times = recording->read_times(i, window.first, window.count + o_.ahead);
-      }
+      context_.places.push_back({info.axes, recording->read_times(i, window.first, window.count + o_.ahead)});
+      add_intervals(*recording, i, window);
       if (!info.has_actions) continue;
       const int64_t known = info.foresees_actions ? window.count + o_.ahead : info.length(i) - window.first;
       actions_.push_back(recording->read_actions(i, window.first, known));
@@ -181,12 +236,17 @@ class ContextReader {
   const ContextOptions& o_;
   Context context_;
   std::optional<data::RecordingInfo> first_;
-  std::string letters_;              // for people
-  std::vector<at::Tensor> videos_;   // [K,C,H,W] each
-  std::vector<at::Tensor> valid_;    // of pixels that may be missing, as the videos
-  std::vector<at::Tensor> actions_;  // [T], [T,A] or [T,M,H,W] each, from the first frame of the context on
-  int64_t seen_ = 0;                 // clips, taken or not
-  uint64_t bytes_ = 0;               // of all frames
+  std::string letters_;                // for people
+  std::vector<at::Tensor> videos_;     // [K,C,H,W] each
+  std::vector<at::Tensor> valid_;      // which pixels were measured, as the videos
+  bool misses_ = false;                // whether some may not have been
+  data::FrameFormat given_;            // of the file that is read: the model's, or of what it sees alone
+  std::vector<std::string> names_;     // ContextOptions::channels of these
+  std::vector<at::Tensor> actions_;    // [T], [T,A] or [T,M,H,W] each, from the first frame of the context on
+  std::vector<at::Tensor> intervals_;  // [K] each, before the frames of the context
+  bool uneven_ = false;
+  int64_t seen_ = 0;    // clips, taken or not
+  uint64_t bytes_ = 0;  // of all frames
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <vector>
 
 #include "convssm/data/dataset.h"
 #include "convssm/data/field_writer.h"
@@ -17,7 +18,8 @@ struct Context {
   std::string layout;  // of a clip in its file: "THWC", "TCHW" or "THW"
   std::string description;                // what was found and how it was read
   std::vector<std::string> like_actions;  // arrays that could be the actions, if it has none
-  data::FieldPlace field;                 // where its pixels are; the times of the frames after it, of the first clip
+  std::vector<data::FieldPlace>
+      places;  // of each clip: where its pixels are, its times and those of the frames after it
 };
 
 struct ContextOptions {
@@ -28,12 +30,14 @@ struct ContextOptions {
   data::FrameView view = {};                // as the model's own data was looked at; frames are counted in it
   data::FieldChoice fields = {};            // of grid files, and what is known of them in advance
   std::vector<std::string> forcings = {};
+  std::vector<std::string> channels = {};  // data.channels, names in place of the file's; empty: those of the file
   data::Missing missing = data::Missing::found;
-  int64_t ahead = 0;   // frames after it whose times and forcings are wanted, where they can be known
-  int64_t first = 0;   // frame that the context begins with; below 0: counted from the end
-  int64_t frames = 0;  // so many from there on, or below 0 the last ones; 0: all
-  int64_t clip = -1;   // only this one of several; -1: all, of pieces of one recording the last
-  bool clamp = false;  // values outside of the model's ranges become the nearer end, not an error
+  bool intervals = false;  // say how far apart its frames are, where that is not even
+  int64_t ahead = 0;       // frames after it whose times and forcings are wanted, where they can be known
+  int64_t first = 0;       // frame that the context begins with; below 0: counted from the end
+  int64_t frames = 0;      // so many from there on, or below 0 the last ones; 0: all
+  int64_t clip = -1;       // only this one of several; -1: all, of pieces of one recording the last
+  bool clamp = false;      // values outside of the model's ranges become the nearer end, not an error
 };
 
 // Fields, arrays (one clip or several), a video or a picture, or a folder: the pictures of a folder are the frames of one

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "convssm/base/error.h"
 #include "convssm/base/file_ending.h"
@@ -34,14 +35,24 @@ std::vector<int64_t> array_shape(const data::FrameFormat& format, const SinkOpti
        format.size_text(), o.layout);
 }
 
+// Pixels that nobody knows are NaN, or the middle of the range in bytes.
+at::Tensor with_gaps(const at::Tensor& frame, const at::Tensor& measured, bool as_bytes) {
+  at::Tensor shown = frame.cpu();
+  if (measured.defined()) {
+    shown = shown.masked_fill(measured.logical_not(), std::numeric_limits<double>::quiet_NaN());
+  }
+  return as_bytes ? at::nan_to_num(shown, 0.0) : shown;
+}
+
 class NpySink : public FrameSink {
  public:
   NpySink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
       : format_(format),
+        measured_(o.field.measured),
         channels_first_(o.layout == "TCHW"),
         stream_(path, stored_type(format), array_shape(format, o)) {}
   void write(const at::Tensor& frame) override {
-    const at::Tensor values = data::in_units(frame, format_);  // [H,W,C]
+    const at::Tensor values = data::in_units(with_gaps(frame, measured_, format_.is_8_bit()), format_);  // [H,W,C]
     stream_.write(bytes_of(channels_first_ ? values.permute({2, 0, 1}).contiguous() : values));
     ++frames_;
   }
@@ -50,6 +61,7 @@ class NpySink : public FrameSink {
 
  private:
   data::FrameFormat format_;
+  at::Tensor measured_;
   bool channels_first_;
   io::NpyStream stream_;
   int64_t frames_ = 0;
@@ -88,16 +100,20 @@ class NpzSink : public FrameSink {
 class PictureSink : public FrameSink {
  public:
   PictureSink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
-      : video_(io::open_video(path,
+      : measured_(o.field.measured),
+        video_(io::open_video(path,
                               {o.frames, format.width, format.height, format.depth() == 3 ? 3 : 1, o.fps, o.scale})) {
     if (format.depth() != 1 && format.depth() != 3) {
       log_warning("{} shows the first of {} channels; .npy and .npz hold all", path, format.depth());
     }
   }
-  void write(const at::Tensor& frame) override { video_->write(data::picture(frame).pixels); }
+  void write(const at::Tensor& frame) override {
+    video_->write(data::picture(with_gaps(frame, measured_, true)).pixels);
+  }
   void close() override { video_->close_early(); }
 
  private:
+  at::Tensor measured_;
   std::unique_ptr<io::VideoWriter> video_;
 };
 

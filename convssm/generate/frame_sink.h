@@ -21,13 +21,13 @@ struct SinkOptions {
   double fps = 10;
   int64_t scale = 1;            // enlargement of gif, mp4 and png
   std::string layout = "THWC";  // of arrays; "TCHW", or "THW" for one channel
-  data::FieldPlace field = {};  // of .nc and .zarr
+  data::FieldPlace field = {};  // of .nc and .zarr; arrays of floats have NaN too where nothing was measured
 };
 
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  virtual void write(const at::Tensor& frame) = 0;  // [C,H,W] in [-1,1]
+  virtual void write(const at::Tensor& frame) = 0;  // [C,H,W] in [-1,1]; NaN: not known, grey where there is no NaN
 
   // Completes the file; before that there is none. If frames are missing, with those that came.
   virtual void close() = 0;

@@ -13,7 +13,7 @@
 namespace convssm::generate {
 
 struct GenerateResult {
-  models::State state;    // after the last frame; empty if it diverged
+  models::State state;    // after the last frame; empty if it diverged, or of several predictors
   int64_t frames = 0;     // generated; fewer than asked if `progress` said stop or a frame was not finite
   bool diverged = false;  // the frame after these holds NaN or infinity; it was not written
 };
@@ -24,6 +24,10 @@ struct GenerateResult {
 GenerateResult generate(Predictor& predictor, const at::Tensor& actions, int64_t frames,
                         const std::vector<std::unique_ptr<FrameSink>>& sinks,
                         const std::function<bool(int64_t)>& progress = {});
+
+// The same of several predictors side by side: clip i of predictor m goes to sinks[m * clips + i].
+GenerateResult generate(const std::vector<Predictor*>& predictors, const at::Tensor& actions, int64_t frames,
+                        const std::vector<FrameSink*>& sinks, const std::function<bool(int64_t)>& progress = {});
 
 // The seed of one of several futures of a clip: a function of the seed of the whole, the number of the clip in its file,
 // and the number of the sample.

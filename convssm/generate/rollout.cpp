@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convssm/base/error.h"
+#include "convssm/models/waiting_state.h"
 #include "convssm/ops/check.h"
 
 namespace convssm::generate {
@@ -52,9 +53,32 @@ RolloutEnd for_each_forecast(Predictor& predictor, const at::Tensor& actions, in
   return end;
 }
 
+RolloutEnd for_each_forecast(const std::vector<Predictor*>& predictors, const at::Tensor& actions, int64_t frames,
+                             const std::function<bool(const std::vector<at::Tensor>& all)>& each) {
+  ops::require("rollout", !predictors.empty(), "expected at least one predictor, got none");
+  if (predictors.size() == 1) {
+    return for_each_forecast(*predictors[0], actions, frames, [&](const at::Tensor& frame) { return each({frame}); });
+  }
+  for (const Predictor* predictor : predictors) check(*predictor, actions, frames);
+  RolloutEnd end;
+  for (bool go_on = true; go_on && end.frames < frames;) {
+    const at::Tensor coming = actions.defined() ? actions.slice(1, end.frames, frames) : actions;
+    std::vector<at::Tensor> all;
+    for (Predictor* predictor : predictors) {
+      all.push_back(predictor->next_frames(coming, 1).select(1, 0));
+      end.diverged = end.diverged || !at::isfinite(all.back()).all().item<bool>();
+    }
+    if (end.diverged) break;
+    ++end.frames;
+    go_on = each(all);
+  }
+  return end;
+}
+
 at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t frames,
-                   const std::function<bool(int64_t)>& each) {
+                   const std::function<bool(int64_t)>& each, const at::Tensor& dt) {
   at::NoGradGuard no_grad;
+  if (dt.defined()) ops::require_shape("rollout", "dt", dt, {predictor.batch(), frames});
   at::Tensor future;
   int64_t done = 0;
   const RolloutEnd end = for_each_forecast(predictor, actions, frames, [&](const at::Tensor& frame) {
@@ -63,7 +87,9 @@ at::Tensor rollout(Predictor& predictor, const at::Tensor& actions, int64_t fram
       shape.insert(shape.begin() + 1, frames);
       future = at::empty(shape, frame.options());
     }
-    future.select(1, done++).copy_(frame);
+    future.select(1, done).copy_(frame);
+    if (dt.defined()) predictor.start(models::at_interval(predictor.state(), dt.select(1, done)));
+    ++done;
     return !each || each(done);
   });
   if (end.diverged)

@@ -51,6 +51,12 @@ State make_state(const State& core, const char* name, const at::Tensor& waiting,
   return outer;
 }
 
+State at_interval(const State& state, const at::Tensor& dt) {
+  State timed = state;
+  timed.set(kDt, dt);
+  return timed;
+}
+
 bool forecast_waits(const State& state) { return has(state, kForecastWaits); }
 
 at::Tensor waiting_value(const State& state, const char* name, at::IntArrayRef sizes, at::ScalarType type) {

@@ -26,6 +26,9 @@ State core_state(const State& state);
 State make_state(const State& core, const char* name = "", const at::Tensor& waiting = {}, bool forecast = false,
                  const ssm::Timing& of_waiting = {});
 
+// With what waits taken at an interval dt [B] after the frame before it.
+State at_interval(const State& state, const at::Tensor& dt);
+
 bool has(const State& state, const char* name);
 bool forecast_waits(const State& state);
 

@@ -194,6 +194,9 @@ std::string skill_part(const RunView& run, const json& scores, const std::string
   const std::string weights = text_at(member(protocol, "skill"), "weights");
   std::string basis = "Scores in the units of the data, of what was measured";
   if (!weights.empty() && weights != "none") basis += ", pixels weighted by the " + weights;
+  if (member(member(protocol, "skill"), "clipped") == true) {
+    basis += ", of a truth that was cut to the range of its channel (data.clamp)";
+  }
   for (const auto& [reference, about] : member(protocol, "references").items()) {
     if (about.is_string()) basis += " · " + reference + ": " + about.get<std::string>();
   }

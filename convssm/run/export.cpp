@@ -154,10 +154,19 @@ class Exporter {
       const int64_t longest = dataset->longest(data::Split::test);
       const int64_t wanted = asked.is_number_integer() ? std::max<int64_t>(1, asked.get<int64_t>()) : kContext;
       const int64_t frames = std::min(wanted, longest);
+      if (dataset->actions().maps > 0) {
+        result_.notes.push_back(
+            "no context: arrays do not hold the maps that the model is given in advance (data.forcings); forecasts go "
+            "on from "
+            "files of fields");
+        return std::nullopt;
+      }
       const bool steered = !dataset->actions().none();
       const int64_t coming = steered ? std::min(kContext, longest - frames) : 0;
       const data::Clips clip = dataset->clip(data::Split::test, 0, frames + coming);
-      const at::Tensor video = models::video_of(*loaded_.model, data::frames_of(clip, 0, frames)).cpu();
+      const data::Clips seen = data::frames_of(clip, 0, frames);
+      const bool gaps = seen.valid.defined() && !loaded_.recipe.frames.is_8_bit();  // of floats: NaN
+      const at::Tensor video = gaps ? data::with_missing(seen) : models::video_of(*loaded_.model, seen).cpu();
       ExportedContext context{io::to_array(data::in_units(video[0], loaded_.recipe.frames)), {}, ""};
       if (steered) {
         const json key = config.data.value("actions_key", json(""));

@@ -28,8 +28,13 @@ at::Tensor drop_actions(const at::Tensor& actions, double rate, uint64_t seed, i
   return kept;
 }
 
-// Of which batches the rows are that carry states: with others they would be elsewhere.
-nlohmann::json walk_json(const TrainOptions& o) { return {{"batch", o.batch}, {"frames", o.frames}}; }
+// Of which batches and recordings the rows are that carry states: with others they would be elsewhere.
+nlohmann::json walk_json(const TrainOptions& o, const data::Dataset& dataset) {
+  const uint64_t clips = dataset.size(data::Split::train);
+  int64_t frames = 0;
+  for (uint64_t clip = 0; clip < clips; ++clip) frames += dataset.length(data::Split::train, clip);
+  return {{"batch", o.batch}, {"frames", o.frames}, {"clips", clips}, {"all_frames", frames}};
+}
 
 }  // namespace
 
@@ -66,8 +71,11 @@ void Trainer::restore(const io::SafetensorsFile& file, int64_t step, const nlohm
     samples_due_ = extras.at("samples_due");
     interval_ = Interval::from_json(extras.at("interval"));
     chunk_frames_ = extras.value("chunk_frames", kAutomatic);
-    if (options_.carry_state && extras.value("walk", nlohmann::json()) == walk_json(options_)) {
+    if (!options_.carry_state) return;
+    if (extras.value("walk", nlohmann::json()) == walk_json(options_, *dataset_)) {
       carried_.load(file, models::device_of(model_));
+    } else {
+      log_info("the states of the checkpoint are of other recordings, batch or frames: all rows begin anew");
     }
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::data, "the checkpoint of step {} does not describe a training: {}", step, error.what());
@@ -85,7 +93,7 @@ Snapshot Trainer::snapshot() const {
                      {"samples_due", samples_due_},
                      {"chunk_frames", chunk_frames_},
                      {"interval", interval_.to_json()}};
-  if (options_.carry_state) snapshot.extras["walk"] = walk_json(options_);
+  if (options_.carry_state) snapshot.extras["walk"] = walk_json(options_, *dataset_);
   return snapshot;
 }
 

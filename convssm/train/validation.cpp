@@ -4,10 +4,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "convssm/generate/rollout.h"
-#include "convssm/metrics/pixels.h"
+#include "convssm/metrics/measured.h"
 #include "convssm/metrics/psnr.h"
 #include "convssm/metrics/ssim.h"
 #include "convssm/models/tokenizer.h"
@@ -18,10 +19,17 @@ namespace {
 constexpr size_t kClipsInStrip = 2, kClipsInGif = 4;
 constexpr int64_t kStripFrames = 16;
 
-void score(nlohmann::json& scores, const std::string& prefix, const at::Tensor& truth, const at::Tensor& forecast) {
-  scores[prefix + "psnr_f01"] = metrics::cap_psnr(metrics::psnr_f01(truth, forecast)).values.mean().item<double>();
-  if (std::min(truth.size(-1), truth.size(-2)) < metrics::ssim_gauss11_side) return;
-  scores[prefix + "ssim_gauss11"] = metrics::ssim_gauss11(truth, forecast).mean().item<double>();
+// Frames of which nothing was measured count nowhere; without others there is no score.
+void score(nlohmann::json& scores, const std::string& prefix, const metrics::Measured& clips, const at::Tensor& video) {
+  const metrics::Frames truth = clips.truth(true), forecast = clips.forecast(video, true);
+  const auto put = [&](const char* metric, const at::Tensor& of_frames) {
+    const at::Tensor values = metrics::of_measured(metric, of_frames, truth.share);
+    const double mean = at::nanmean(values.clamp_max(metrics::psnr_cap_db)).item<double>();  // an SSIM is below that
+    if (std::isfinite(mean)) scores[prefix + metric] = mean;
+  };
+  put("psnr_f01", metrics::psnr_f01(truth.f01, forecast.f01));
+  if (std::min(video.size(-1), video.size(-2)) < metrics::ssim_gauss11_side) return;
+  put("ssim_gauss11", metrics::ssim_gauss11(truth.f01, forecast.f01));
 }
 
 data::Clips valid_clips(const data::Dataset& dataset, const TrainOptions& options, int64_t frames) {
@@ -41,7 +49,8 @@ std::optional<Validation> forecast(models::Model& model, const data::Dataset& da
   std::iota(seeds.begin(), seeds.end(), 0);
   predictor.start(data::frames_of(there, 0, context), seeds);
   const at::Tensor coming = there.actions.defined() ? there.actions.slice(1, context) : there.actions;
-  const at::Tensor future = generate::rollout(predictor, coming, frames, each).cpu();
+  const at::Tensor dt = there.timing.dt.defined() ? there.timing.dt.slice(1, context) : there.timing.dt;
+  const at::Tensor future = generate::rollout(predictor, coming, frames, each, dt).cpu();
   if (future.size(1) < frames) return std::nullopt;
 
   Validation result;
@@ -51,10 +60,13 @@ std::optional<Validation> forecast(models::Model& model, const data::Dataset& da
     result.clips.truth.push_back(video[i]);
     result.clips.forecast.push_back(at::cat({known[i], future[i]}));
   }
-  const at::Tensor truth = metrics::truncated_f01(video.slice(1, context));
-  const at::Tensor last = metrics::truncated_f01(known.slice(1, context - 1)).expand_as(truth).contiguous();
-  score(result.scores, "", truth, metrics::truncated_f01(future));
-  score(result.scores, "copy_last.", truth, last);
+  const auto valid = [&](int64_t begin, int64_t end) {
+    return clips.valid.defined() ? clips.valid.slice(1, begin, end) : clips.valid;
+  };
+  const at::Tensor last = metrics::last_measured(known, valid(0, context));
+  const metrics::Measured measured(video.slice(1, context), valid(context, context + frames));
+  score(result.scores, "", measured, future);
+  score(result.scores, "copy_last.", measured, last.unsqueeze(1).expand_as(future).contiguous());
   return result;
 }
 
@@ -73,7 +85,7 @@ std::optional<Validation> reconstruct(models::Model& model, const data::Dataset&
   Validation result;
   result.clips.truth.push_back(clips.video.flatten(0, 1));
   result.clips.forecast.push_back(given.flatten(0, 1));
-  score(result.scores, "", metrics::truncated_f01(clips.video), metrics::truncated_f01(given));
+  score(result.scores, "", metrics::Measured(clips.video, clips.valid), given);
   return result;
 }
 

@@ -70,6 +70,9 @@ TEST(FrameFormat, Compares) {
   FrameFormat named = bytes;
   named.channels[0].name = "radar";
   EXPECT_TRUE(bytes.same_ranges(named)) << "a name is not a range";
+  EXPECT_FALSE(named.is_8_bit()) << "a quantity, not a picture";
+  named.channels[0] = {.units = "dBZ"};
+  EXPECT_FALSE(named.is_8_bit());
   EXPECT_EQ(bytes.size_text(), "4 x 5 with 1 channel");
   EXPECT_EQ(FrameFormat(3, 4, 5).range_text(), "0 to 255");
   EXPECT_EQ(weather().range_text(), "t850 220 to 320, -30 to 30");

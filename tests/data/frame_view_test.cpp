@@ -5,8 +5,11 @@
 
 #include <cmath>
 
+#include "../base/scratch_folder.h"
 #include "convssm/data/inspect.h"
+#include "convssm/data/recording.h"
 #include "episode_files.h"
+#include "field_files.h"
 
 namespace convssm::data {
 namespace {
@@ -30,6 +33,18 @@ TEST_F(FrameViews, AreaIsTheMeanOfWhatIsCovered) {
   EXPECT_NEAR(two[0][0][0][1].item<double>(), (0.5 * 2 + 4) / 1.5, 1e-12);
   EXPECT_TRUE(seen(x, {.height = 12, .width = 8}).equal(x)) << "the same size changes nothing";
   EXPECT_LT(distance(seen(x, {.height = 5, .width = 3}).mean({2, 3}), x.mean({2, 3})), 1e-12) << "means stay";
+}
+
+TEST_F(FrameViews, CoordinatesAreTheMeansOfWhatIsCovered) {
+  const ScratchFolder scratch;
+  testing::write_fields(scratch.path("a.nc"), {.hours = testing::hours_from(0, 3)});  // 4 x 6
+  FieldChoice t2m;
+  t2m.variables = {"t2m"};
+  const auto recording = open_recording(scratch.path("a.nc"), {.view = {.height = 2, .width = 3}, .fields = t2m});
+  const Axes& axes = recording->info().axes;
+  EXPECT_EQ(axes.rows.values, (std::vector<double>{57.875, 57.375}));
+  EXPECT_EQ(axes.columns.values, (std::vector<double>{-9.875, -9.375, -8.875}));
+  EXPECT_TRUE(axes.has_latitudes());
 }
 
 TEST_F(FrameViews, BilinearIsThatOfLibtorch) {

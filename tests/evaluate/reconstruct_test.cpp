@@ -65,6 +65,38 @@ TEST(Reconstruct, ScoresWhatComesBack) {
   EXPECT_NE(reconstruction_text(found.metrics).find("2 x 2 per frame"), std::string::npos);
 }
 
+// Of 4x4 frames the upper half was never measured.
+class HalfClips : public testing::NoiseClips {
+ public:
+  explicit HalfClips(float filler) : filler_(filler) {}
+  data::Clips clip(data::Split split, uint64_t index, int64_t frames) const override {
+    data::Clips clip = testing::NoiseClips::clip(split, index, frames);
+    clip.valid = at::ones(clip.video.sizes(), at::kBool);
+    clip.valid.slice(3, 0, 2).fill_(false);
+    clip.video = clip.video.masked_fill(clip.valid.logical_not(), filler_);
+    return clip;
+  }
+
+ private:
+  float filler_;
+};
+
+TEST(Reconstruct, WhatWasNotMeasuredCountsNowhere) {
+  PatchModel model;
+  const auto options = EvaluateOptions::from_json(
+      {{"frames", 3}, {"samples", 5}, {"batch", 2}, {"metrics", {"psnr_f01"}}, {"quantize", false}});
+  const auto rows = [&](const data::Dataset& dataset) {
+    const auto metrics = make_frame_metrics(options, dataset);
+    return evaluate_tokenizer(model, dataset, options, metrics, "patches").metrics["horizons"][0]["rows"];
+  };
+  const auto all = rows(testing::NoiseClips()), half = rows(HalfClips(0.05f)), other = rows(HalfClips(-0.9f));
+  for (const size_t row : {0u, 1u}) {
+    const auto psnr = [&](const auto& x) { return x[row]["psnr_f01"]["mean"].template get<double>(); };
+    EXPECT_NEAR(psnr(half), psnr(other), 1e-4);
+    EXPECT_NEAR(psnr(half), psnr(all), 3);  // and not 3 dB better for pixels that are equal by themselves
+  }
+}
+
 TEST(Reconstruct, StopsAndSaysWhatIsWrong) {
   PatchModel model;
   const testing::NoiseClips dataset;

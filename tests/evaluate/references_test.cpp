@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <functional>
+
 #include "convssm/data/moving_mnist.h"
 #include "convssm/evaluate/advection.h"
 #include "convssm/evaluate/climatology.h"
+#include "convssm/metrics/measured.h"
 #include "tests/evaluate/field_clips.h"
 #include "tests/support.h"
 
@@ -135,8 +138,8 @@ TEST(References, TheLastFrameIsTheLastThatWasMeasured) {
   const at::Tensor video = at::arange(8, at::kFloat).view({1, 4, 1, 1, 2});
   at::Tensor valid = at::ones(video.sizes(), at::kBool);
   valid[0][3][0][0][1] = false, valid[0][2][0][0][1] = false;
-  EXPECT_TRUE(last_measured({video, valid}).flatten().equal(at::tensor({6.0f, 3.0f})));
-  EXPECT_TRUE(last_measured({video}).flatten().equal(at::tensor({6.0f, 7.0f})));
+  EXPECT_TRUE(metrics::last_measured(video, valid).flatten().equal(at::tensor({6.0f, 3.0f})));
+  EXPECT_TRUE(metrics::last_measured(video, {}).flatten().equal(at::tensor({6.0f, 7.0f})));
 }
 
 TEST(Climatology, IsTheMeanOfTheHour) {
@@ -158,16 +161,81 @@ TEST(Climatology, IsTheMeanOfTheHour) {
   }
 }
 
-TEST(Climatology, KnowsTheMonthsOfCalendars) {
-  const double day = 86400;
-  EXPECT_EQ(month_of(0, "standard"), 0);
-  EXPECT_EQ(month_of(-1, ""), 11);
-  EXPECT_EQ(month_of(59 * day, "standard"), 2);              // 1 March 1970
-  EXPECT_EQ(month_of((2 * 365 + 59) * day, "standard"), 1);  // 29 February 1972
-  EXPECT_EQ(month_of((2 * 365 + 59) * day, "noleap"), 2);
-  EXPECT_EQ(month_of(59 * day, "all_leap"), 1);
-  EXPECT_EQ(month_of(59 * day, "360_day"), 1);
-  EXPECT_EQ(month_of(364 * day, "noleap"), 11);
+// A pixel every `step` seconds from a day of 1970 on, whose value is `value(number of the frame)`; one training clip.
+class Series : public data::Dataset {
+ public:
+  using Value = std::function<double(int64_t)>;
+  using Known = std::function<bool(int64_t)>;
+  Series(int64_t frames, double step, const std::string& calendar, Value value, Known known = {})
+      : frames_(frames), value_(std::move(value)), known_(std::move(known)) {
+    axes_.calendar = calendar, axes_.step = step;
+  }
+  data::Clips clip(data::Split split, uint64_t index, int64_t frames) const override {
+    return part(split, index, 0, frames);
+  }
+  data::Clips part(data::Split, uint64_t, int64_t first, int64_t frames) const override {
+    data::Clips clip{.video = at::empty({1, frames, 1, 1, 1})};
+    clip.valid = at::ones(clip.video.sizes(), at::kBool);
+    clip.timing.times = at::empty({1, frames}, at::kDouble);
+    for (int64_t t = 0; t < frames; ++t) {
+      clip.video[0][t].fill_(value_(first + t) / 100);
+      if (known_ && !known_(first + t)) clip.valid[0][t].fill_(false);
+      clip.timing.times[0][t] = axes_.step * static_cast<double>(first + t);
+    }
+    return clip;
+  }
+  uint64_t size(data::Split) const override { return 1; }
+  int64_t longest(data::Split) const override { return frames_; }
+  data::FrameFormat format() const override {
+    data::FrameFormat format(1, 1, 1, -100, 100);
+    format.channels[0].name = "t";
+    return format;
+  }
+  const data::Axes* axes() const override { return &axes_; }
+  std::vector<std::string> summary() const override { return {}; }
+
+ private:
+  int64_t frames_;
+  Value value_;
+  Known known_;
+  data::Axes axes_;
+};
+
+constexpr double kDay = 86400;
+
+// Two years to the day are two years, in every calendar; a day less is not.
+TEST(Climatology, TakesTheMonthsOfTwoYearsOfTheCalendar) {
+  const auto value = [](int64_t day) { return static_cast<double>(day % 7); };
+  for (const auto& [calendar, days] : {std::pair{"standard", 730}, {"noleap", 730}, {"360_day", 720}}) {
+    const auto text = [&, &calendar = calendar](int64_t frames) {
+      return Climatology(Series(frames, kDay, calendar, value)).text();
+    };
+    EXPECT_NE(text(days).find("by month of the year (12)"), std::string::npos) << calendar << text(days);
+    EXPECT_EQ(text(days - 1).find("month"), std::string::npos) << calendar << text(days - 1);
+  }
+}
+
+TEST(Climatology, IsTheMeanOfTheMonth) {
+  const Climatology usual(Series(730, kDay, "noleap", [](int64_t day) { return day % 365 < 31 ? 20.0 : 5.0; }));
+  const auto at_day = [&](int64_t day) { return usual.at_times(at::tensor({day * kDay})).item<double>(); };
+  EXPECT_NEAR(at_day(365 * 9 + 30), 20, 1e-4);  // 31 January
+  EXPECT_NEAR(at_day(365 * 9 + 31), 5, 1e-4);
+  EXPECT_NEAR(at_day(365 * 9 - 1), 5, 1e-4);  // 31 December
+}
+
+// At 6 o'clock the pixel is known once a year: it takes the mean of the month at all hours, not that of the year.
+TEST(Climatology, FallsBackToTheMonth) {
+  const auto known = [](int64_t t) { return t % 4 != 1 || t % (4 * 365) == 1; };
+  const auto value = [](int64_t t) { return t / 4 % 365 < 31 ? 30.0 : -10.0; };
+  const Climatology usual(Series(4 * 730, kDay / 4, "noleap", value, known));
+  EXPECT_NEAR(usual.at_times(at::tensor({kDay / 4})).item<double>(), 30, 1e-4);
+  EXPECT_NEAR(usual.at_times(at::tensor({40 * kDay + kDay / 4})).item<double>(), -10, 1e-4);
+}
+
+// Of a recording of which not all frames are read, the last one still counts for what it covers.
+TEST(Climatology, OfSomeFramesCoversWhatAllDo) {
+  const Series days(730, kDay, "noleap", [](int64_t) { return 1.0; });
+  EXPECT_NE(Climatology(days, 3 * 32).text().find("month"), std::string::npos);
 }
 
 }  // namespace

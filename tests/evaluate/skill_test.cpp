@@ -7,6 +7,8 @@
 
 #include "convssm/evaluate/evaluate.h"
 #include "convssm/evaluate/references.h"
+#include "convssm/metrics/measured.h"
+#include "convssm/models/registry.h"
 #include "tests/evaluate/block_model.h"
 #include "tests/evaluate/field_clips.h"
 #include "tests/support.h"
@@ -16,10 +18,12 @@ namespace {
 
 using testing::expect_error;
 
-// Future number i of `futures` is the last frame, fading, and a constant by which futures differ.
+// Future number i of `futures`, from `begin` on, is the last frame, fading, and a constant by which futures differ.
 class ScriptedModel : public models::Model, public models::Forecaster {
  public:
-  explicit ScriptedModel(int64_t futures) : futures_(futures) { register_parameter("nothing", at::zeros({1})); }
+  explicit ScriptedModel(int64_t futures, int64_t begin = 0) : futures_(futures), begin_(begin) {
+    register_parameter("nothing", at::zeros({1}));
+  }
   models::LossOutput loss(const models::Clips&, const models::LossContext&, const models::State& = {}) override {
     return {};
   }
@@ -28,7 +32,7 @@ class ScriptedModel : public models::Model, public models::Forecaster {
   models::State start(const models::Clips& context, const models::Seeds&) override {
     models::State state;
     state.set("frame", context.video.select(1, context.frames() - 1).clone());
-    state.set("offset", at::full({context.batch()}, 0.05 * static_cast<double>(starts_++ % futures_ - 1)));
+    state.set("offset", at::full({context.batch()}, 0.05 * static_cast<double>(begin_ + starts_++ % futures_ - 1)));
     return state;
   }
   models::Forecast next(const models::State& state, const at::Tensor&) override {
@@ -46,7 +50,7 @@ class ScriptedModel : public models::Model, public models::Forecaster {
   int64_t clips_in(const models::State& state) const override { return state.get("frame").size(0); }
 
  private:
-  int64_t futures_, starts_ = 0;
+  int64_t futures_, begin_, starts_ = 0;
 };
 
 EvaluateOptions field_options(const nlohmann::json& more = nlohmann::json::object()) {
@@ -66,6 +70,32 @@ Evaluation evaluate_fields(const data::Dataset& dataset, const EvaluateOptions& 
   ScriptedModel model(3);
   const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
   return evaluate(model, dataset, options, metrics, "scripted");
+}
+
+TEST(SkillOfFields, SingleForecastsHaveACrpsBesideAnEnsemble) {
+  const auto row = [](int64_t futures) {
+    ScriptedModel model(futures);
+    const EvaluateOptions options = field_options({{"futures", futures}});
+    const FieldClips dataset;
+    const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+    return evaluate(model, dataset, options, metrics, "scripted").metrics["skill"]["horizons"][0]["rows"][1];
+  };
+  const auto copy = row(3)["variables"]["t2m"];
+  EXPECT_EQ(copy["crps"], copy["mae"]);
+  EXPECT_FALSE(row(1)["variables"]["t2m"].contains("crps"));
+}
+
+TEST(SkillOfFields, MembersAreFuturesOfSeveralModels) {
+  const FieldClips dataset;
+  const EvaluateOptions options = field_options();
+  const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+  ScriptedModel first(1, 0), second(1, 1), third(1, 2);
+  const Evaluation members =
+      evaluate(first, dataset, options, metrics, "scripted", {}, {}, std::vector<models::Model*>{&second, &third});
+  const Evaluation futures = evaluate_fields(dataset, options);
+  EXPECT_EQ(members.metrics["skill"], futures.metrics["skill"]);
+  EXPECT_EQ(members.metrics["horizons"], futures.metrics["horizons"]);
+  EXPECT_EQ(members.metrics["protocol"]["futures"], 3);
 }
 
 // Every number of `expected` stands in `found`; null is missing or null.
@@ -120,6 +150,45 @@ TEST(SkillOfFields, StandsInTheTableWithUnits) {
   }
 }
 
+class Uneven : public FieldClips {
+ public:
+  explicit Uneven(double other) : FieldClips(true, false), other_(other) {}
+  data::Clips part(data::Split split, uint64_t index, int64_t first, int64_t frames) const override {
+    data::Clips clip = FieldClips::part(split, index, first, frames);
+    clip.timing.dt = at::ones({1, frames});
+    for (int64_t t = 1; t < frames; t += 2) clip.timing.dt[0][t] = other_;
+    return clip;
+  }
+
+ private:
+  double other_;
+};
+
+TEST(SkillOfFields, IsOfForecastsThatKnowTheIntervals) {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  const nlohmann::json core = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 1}};
+  const auto model =
+      models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}}, FieldClips().format());
+  const EvaluateOptions options = field_options({{"futures", 1}, {"context", 1}});
+  const auto scored = [&](double other) {
+    const Uneven dataset(other);
+    const auto metrics = make_metrics(options, dataset.format(), metrics::WeightFolder("/nonexistent"));
+    return evaluate(*model, dataset, options, metrics, "convs5").metrics;
+  };
+  const auto even = scored(1), uneven = scored(2);
+  EXPECT_EQ(even["protocol"]["engine"], "eager") << "a plan knows one interval";
+  const auto rmse = [](const nlohmann::json& x) -> const nlohmann::json& {
+    return x["skill"]["horizons"][1]["rows"][0]["variables"]["t2m"]["rmse"];
+  };
+  EXPECT_NE(rmse(even), rmse(uneven)) << "of frames after one that was seen: their intervals alone differ";
+}
+
+TEST(SkillOfFields, WindowsStandByTheirSize) {
+  const std::string table =
+      table_text(evaluate_fields(FieldClips(), field_options({{"fss_windows", {15, 3}}})).metrics);
+  EXPECT_LT(table.find("fss 3 px"), table.find("fss 15 px"));
+}
+
 TEST(SkillOfFields, MapsAreOfTheLastLeadTime) {
   const FieldClips dataset;
   const Evaluation result = evaluate_fields(dataset, field_options());
@@ -145,7 +214,7 @@ TEST(SkillOfFields, WhatWasNotMeasuredCountsNowhereInPsnrEither) {
   double expected = 0;  // of the last frame, in [0,1], over the measured pixels
   for (uint64_t i = 0; i < 3; ++i) {
     const data::Clips clip = dataset.clip(data::Split::test, i, 5);
-    const at::Tensor last = last_measured({clip.video.slice(1, 0, 3), clip.valid.slice(1, 0, 3)})[0];
+    const at::Tensor last = metrics::last_measured(clip.video.slice(1, 0, 3), clip.valid.slice(1, 0, 3))[0];
     for (int64_t k = 3; k < 5; ++k) {
       const at::Tensor valid = clip.valid[0][k];
       const at::Tensor error = (last - clip.video[0][k]).masked_select(valid) / 2;
@@ -173,6 +242,30 @@ TEST(SkillOfFields, AFrameThatWasNeverMeasuredCountsNowhere) {
   EXPECT_TRUE(std::isfinite(result.metrics["horizons"][0]["rows"][0]["psnr_f01"]["mean"].get<double>()));
   EXPECT_TRUE(result.metrics["skill"]["curves"]["variables"]["t2m"]["rmse"]["scripted"][1].is_null());
   EXPECT_TRUE(result.metrics["skill"]["horizons"][0]["rows"][0]["variables"]["t2m"]["rmse"].is_number());
+}
+
+class Clipped : public FieldClips {
+ public:
+  data::FrameFormat format() const override {
+    data::FrameFormat format = FieldClips::format();
+    format.clamp = true;
+    return format;
+  }
+};
+
+TEST(SkillOfFields, SaysThatTheTruthWasClipped) {
+  const Evaluation clipped = evaluate_fields(Clipped(), field_options());
+  EXPECT_EQ(clipped.metrics["protocol"]["skill"]["clipped"], true);
+  EXPECT_NE(table_text(clipped.metrics).find("data.clamp"), std::string::npos);
+  const Evaluation whole = evaluate_fields(FieldClips(), field_options({{"thresholds", {{"rain", 20.0}}}}));
+  EXPECT_EQ(whole.metrics["protocol"]["skill"]["clipped"], false);
+  EXPECT_EQ(table_text(whole.metrics).find("data.clamp"), std::string::npos);
+  const auto with = [](double threshold) {
+    return [threshold] { fields_of(Clipped(), field_options({{"thresholds", {{"rain", threshold}}}}).skill); };
+  };
+  expect_error(with(20), {"threshold 20 of rain", "0 to 10", "data.clamp"});
+  expect_error(with(0), {"threshold 0 of rain"});
+  EXPECT_NO_THROW(with(10)());
 }
 
 TEST(SkillOfFields, IsOfFieldsUnlessOneChooses) {

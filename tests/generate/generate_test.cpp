@@ -94,9 +94,9 @@ TEST(Generate, IsTheRolloutAndCanStopAndGoOn) {
   EXPECT_EQ(first.frames, 4);
   EXPECT_TRUE(at::equal(io::to_tensor(io::read_npy(scratch.path("a.npy"))),
                         data::in_units(expected[0].slice(0, 0, 4), kBytes)));
-  save_state(scratch.path("s"), first.state, {"abc", "average"});
+  save_state(scratch.path("s"), {first.state}, {"abc", "average"});
   Predictor later(*model);
-  later.start(load_state(scratch.path("s"), {"abc", "average"}));
+  later.start(load_state(scratch.path("s"), {"abc", "average"}).state);
   EXPECT_LT(distance(rollout(later, {}, 2), expected.slice(1, 4)), 1e-5);
   expect_error([&] { load_state(scratch.path("s"), {"def", "average"}); }, {"another model", "abc", "def"});
   expect_error([&] { load_state(scratch.path("s"), {"abc", "trained"}); }, {"average", "trained", "--without-average"});

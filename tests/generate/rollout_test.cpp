@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "convssm/models/registry.h"
 #include "tests/support.h"
 
 namespace convssm::generate {
@@ -73,6 +74,31 @@ TEST(Rollout, FramesTogetherAreTheSameRollout) {
     EXPECT_FALSE(out.end.diverged);
     EXPECT_EQ(out.standing, 7) << together;
   }
+}
+
+// A rollout with intervals is what the model makes of its own frames, taken at these.
+TEST(Rollout, TellsTheModelTheIntervals) {
+  const nlohmann::json coder = {{"depths", {4, 8}}};
+  const nlohmann::json core = {{"name", "convs5"}, {"features", 8}, {"state_size", 8}, {"layers", 2}};
+  const auto model = models::make_model({{"encoder", coder}, {"decoder", coder}, {"core", core}}, {1, 8, 8});
+  model->eval();
+  at::NoGradGuard no_grad;
+  const at::Tensor video = testing::randn({2, 3, 1, 8, 8}, 4).to(at::kFloat).tanh();
+  const at::Tensor dt = at::tensor({1.0f, 1.5f, 1.0f, 2.0f, 0.5f, 1.0f}).expand({2, 6}).contiguous();
+  const auto future = [&](const at::Tensor& coming) {
+    Predictor predictor(*model, {.batch = 2, .compile = false});
+    data::Clips context{video};
+    context.timing.dt = dt.slice(1, 0, 3);
+    predictor.start(context);
+    return rollout(predictor, {}, 3, {}, coming);
+  };
+  const at::Tensor found = future(dt.slice(1, 3));
+  data::Clips all{at::cat({video, found}, 1)};
+  all.timing.dt = dt;
+  const at::Tensor forecasts = model->as_forecaster()->forecasts(all, {});
+  EXPECT_LT(testing::distance(forecasts.slice(1, 2, 5), found), 1e-5);
+  EXPECT_GT(testing::distance(future({}).slice(1, 1), found.slice(1, 1)), 1e-3);
+  EXPECT_TRUE(future(at::ones({2, 3})).allclose(future({}), 1e-5, 1e-5));
 }
 
 TEST(Rollout, StandsWhereTheCallerEnded) {

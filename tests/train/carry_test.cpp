@@ -230,6 +230,28 @@ TEST(CarriedState, StoppedAnywhereItEndsWithTheSameBits) {
   }
 }
 
+// A recording more, and the rows are elsewhere.
+TEST(CarriedState, BelongsToTheRecordingsItCameFrom) {
+  const ScratchFolder scratch;
+  const auto model = carrying_model(carrying_cores()[0]);
+  const StopRequest stop;
+  const auto options = TrainOptions::from_json(still(3, 2));
+  Losses losses;
+  losses.scratch = &scratch;
+  const auto trainer = [&](const std::vector<int64_t>& lengths) {
+    return Trainer(*model, std::make_shared<NoiseRecordings>(lengths), options, 3, losses);
+  };
+  EXPECT_EQ(trainer({25, 10, 17}).run(stop), Outcome::finished);
+  const auto said = [&](const std::vector<int64_t>& lengths) {
+    Trainer later = trainer(lengths);
+    ::testing::internal::CaptureStderr();
+    later.restore(io::SafetensorsFile(scratch.path("newest")), 3, losses.extras);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said({25, 10, 17}).find("begin anew"), std::string::npos);
+  EXPECT_NE(said({25, 10, 17, 30}).find("begin anew"), std::string::npos);
+}
+
 // What carried NaN would carry it on.
 TEST(CarriedState, IsForgottenAfterAStepThatCouldNotBeUsed) {
   CarriedStates carried(2);
@@ -284,6 +306,16 @@ TEST(CarriedState, SaysWhichModelsCannot) {
   dropped["dropout"] = 0.1;
   const auto noisy = carrying_model(dropped);
   EXPECT_EQ(train(*noisy, data, still(5, 2)).size(), 5u) << "chunks are run twice, windows once";
+  nlohmann::json codes = {{"name", "codes"},
+                          {"codebook", {{"count", 6}, {"height", 4}, {"width", 4}, {"features", 3}}},
+                          {"encoder", {{"depths", {4}}}},
+                          {"decoder", {{"depths", {4}}}},
+                          {"core", dropped}};
+  const auto of_codes = models::make_model(codes, {1, 4, 4});
+  EXPECT_EQ(of_codes->obstacle_to_carrying(), "");
+  EXPECT_NE(of_codes->obstacle_to_chunks(), "");
+  codes["drop_loss"] = 0.5;
+  EXPECT_NE(models::make_model(codes, {1, 4, 4})->obstacle_to_carrying().find("drop_loss"), std::string::npos);
 }
 
 }  // namespace

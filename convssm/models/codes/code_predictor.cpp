@@ -18,10 +18,23 @@ CodePredictor::CodePredictor(const CodeOptions& options)
       "decoder", nn::Decoder(dynamics_.out_channels(), grid.count, options.decoder, stream.split("decoder")));
 }
 
+namespace {
+
+std::string obstacle_of(const MaskingOptions& masking) {
+  if (masking.drop_loss > 0) return "the frames that count are drawn for whole clips; expected drop_loss: 0";
+  return masking.causal() ? "causal_masking is defined on whole clips" : "";
+}
+
+}  // namespace
+
 std::string CodePredictor::obstacle_to_chunks() const {
-  if (options_.masking.drop_loss > 0) return "the frames that count are drawn for whole clips; expected drop_loss: 0";
-  if (options_.masking.causal()) return "causal_masking is defined on whole clips";
-  return dynamics_.obstacle_to_chunks();
+  const std::string masks = obstacle_of(options_.masking);
+  return masks.empty() ? dynamics_.obstacle_to_chunks() : masks;
+}
+
+std::string CodePredictor::obstacle_to_carrying() const {
+  const std::string masks = obstacle_of(options_.masking);
+  return masks.empty() ? dynamics_.obstacle_to_carrying() : masks;
 }
 
 at::Tensor CodePredictor::features_of(const at::Tensor& codes) { return encoder_(codes_.embed(codes)); }

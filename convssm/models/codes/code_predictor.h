@@ -23,6 +23,7 @@ class CodePredictor : public CodeModel {
 
   LossOutput loss(const Clips& clips, const LossContext& context, const State& start = {}) override;
   std::string obstacle_to_chunks() const override;
+  std::string obstacle_to_carrying() const override;
   std::string description() const override;
   std::string label() const override { return options_.core.value("name", "?"); }
 
