@@ -197,7 +197,7 @@ TEST_F(CliData, InspectsWhatCannotBeRead) {
   expect_contains(outcome.err, "2 of its arrays could be the clips");
   EXPECT_EQ(run("data inspect " + at("two.npz") + " --key b").code, 0);
   folder.write("notes.txt", "hello, world");
-  expect_contains(run("data inspect " + at("notes.txt")).err, "notes.txt' is text, none of arrays (.npy");
+  expect_contains(run("data inspect " + at("notes.txt")).err, "notes.txt' is text, none of fields (.nc");
 }
 
 }  // namespace

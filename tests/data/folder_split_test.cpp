@@ -126,11 +126,11 @@ TEST_F(FolderSplit, OneRecordingIsCutInTime) {
     }
   }
   EXPECT_EQ(seen.size(), 100u);
-  expect_in_summary("one clip to share: its last 20 of 100 frames are for testing", options);
-  expect_in_summary("the 10 frames before them are for validation", options);
+  expect_in_summary("the last 20 frames of all are for testing", options);
+  expect_in_summary("the last 10 frames of the others are for validation", options);
   npy("long.npy", recording.slice(0, 0, 5));
   EXPECT_EQ(open()->size(Split::valid), 0u);
-  expect_in_summary("nothing for validation: 0.1 of one clip of 5 frames is too little");
+  expect_in_summary("nothing for validation: 0.1 of 5 frames is too little");
 }
 
 TEST_F(FolderSplit, SubFoldersAreTheSplits) {
