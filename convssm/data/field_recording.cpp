@@ -12,10 +12,12 @@
 #include <mutex>
 
 #include "convssm/base/error.h"
+#include "convssm/base/log.h"
 #include "convssm/base/slow_progress.h"
 #include "convssm/data/field_file.h"
 #include "convssm/data/forcings.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/time_axis.h"
 
 namespace convssm::data {
@@ -172,10 +174,14 @@ std::vector<std::string> files_of(const std::string& path) {
 }
 
 // The first, middle and last frame: whether some pixels are missing, which a whole reading would tell for certain.
-bool some_missing(const FieldFile& file) {
+bool some_missing(const FieldFile& file, bool skip_errors) {
   for (const int64_t frame : {int64_t{0}, file.frames() / 2, file.frames() - 1}) {
-    const io::Array pixels = file.read(frame, 1);
-    if (std::ranges::any_of(pixels.values<float>(), [](float x) { return std::isnan(x); })) return true;
+    try {
+      const io::Array pixels = file.read(frame, 1);
+      if (std::ranges::any_of(pixels.values<float>(), [](float x) { return std::isnan(x); })) return true;
+    } catch (const Error&) {
+      if (!skip_errors) throw;
+    }
   }
   return false;
 }
@@ -277,8 +283,8 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
   info.frames = std::ranges::min(info.lengths);
   info.shape = {info.all_frames(), info.channels, info.height, info.width};
   info.axes = first.axes();
-  info.may_miss =
-      o.missing == Missing::mask || (o.missing == Missing::found && (first.declares_missing() || some_missing(first)));
+  info.may_miss = o.missing == Missing::mask || (o.missing == Missing::found && (first.declares_missing() ||
+                                                                                 some_missing(first, o.skip_errors)));
   if (info.may_miss)
     info.notes.push_back(
         "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");
@@ -298,17 +304,30 @@ std::unique_ptr<Recording> open_field_recording(const std::string& path, const R
   Series series;
   std::unique_ptr<FieldFile> first;
   SlowProgress progress("reading the heads of files", paths.size());
+  SkippedFiles skipped;
   for (const std::string& each : paths) {
     progress.next();
-    auto file = std::make_unique<FieldFile>(each, options.fields);
+    std::unique_ptr<FieldFile> file;
+    try {
+      file = std::make_unique<FieldFile>(each, options.fields);
+    } catch (const Error& error) {
+      if (!options.skip_errors || paths.size() == 1) throw;
+      skipped.add(each, error);
+      continue;
+    }
     if (first) check_same_grid(*first, *file);
     series.heads.push_back({each, 0, file->frames(), file->times() ? file->times()->seconds : std::vector<double>()});
     if (file->times() && !series.time) series.time = file->times()->time;
     if (!first) first = std::move(file);
   }
+  if (!first) fail(ErrorKind::data, "[fields] '{}': {}", path, skipped.text(paths.size()));
   place_files(series, path);
   find_pieces(series, path);
   RecordingInfo info = describe(path, options, *first, series);
+  if (!skipped.none()) {
+    info.notes.push_back(skipped.text(paths.size()));
+    if (options.access == Access::random) log_warning("data: {}", info.notes.back());
+  }
   Forcings forcings(options.forcings, *first, series.time);
   if (forcings.count() > 0 && options.actions) {
     info.has_actions = true;

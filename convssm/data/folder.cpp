@@ -16,6 +16,7 @@
 #include "convssm/data/codes.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/io/array_file.h"
 
 namespace convssm::data {
@@ -59,6 +60,8 @@ at::Tensor read_revisits(ArrayCache& cache, const RecordingInfo& info, int64_t r
   return revisits;
 }
 
+constexpr uint64_t kTries = 64;  // windows of a training, until one can be trained on
+
 class Folder : public Dataset {
  public:
   Folder(const FolderOptions& options, uint64_t seed)
@@ -71,18 +74,19 @@ class Folder : public Dataset {
     const auto window = [&](uint64_t at) {
       return part(split, at, start(split, at, ref(split, at).frames - frames), frames);
     };
-    // What is reported is of all its clips; in training another one takes the place of one that cannot be read.
-    if (!options_.skip_errors || split != Split::train) return window(index);
-    for (uint64_t tries = 0; tries + 1 < size(split); ++tries) {
+    // What is reported is of all its clips; in training another window takes the place of one that cannot be read.
+    if (split != Split::train) return window(index);
+    const uint64_t tries = options_.skip_errors ? std::max(kTries, size(split)) : 1;
+    for (uint64_t at = index;; ++at) {
       try {
-        return window(index + tries);
+        Clips clip = window(at);
+        check_measured(clip.valid, ref(split, at));
+        return clip;
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::io) throw;
-        if (check_) check_->rethrow();  // of all files, not of this clip
-        warn_once(index_.files[ref(split, index + tries).file]->info().path, error.what());
+        if (at - index + 1 >= tries || !is_of_files(error)) throw;
+        warn_once(index_.files[ref(split, at).file]->info().path, error.what());
       }
     }
-    return window(index + size(split) - 1);
   }
 
   Clips part(Split split, uint64_t index, int64_t from, int64_t frames) const override {
@@ -100,7 +104,6 @@ class Folder : public Dataset {
       if (info.may_miss) clip.valid = at::empty(clip.video.sizes(), at::kBool);
       recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>(),
                             info.may_miss ? clip.valid.data_ptr<bool>() : nullptr);
-      check_measured(clip.valid, info, ref.row, first);
     }
     add_timing(clip, recording, ref.row, first, frames);
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
@@ -149,7 +152,7 @@ class Folder : public Dataset {
     std::vector<RecordingInfo> files;
     for (const auto& file : index_.files) files.push_back(file->info());
     if (!index_.codes.none()) return check_codes(files, index_.codes.count);
-    check_ = std::make_unique<FileCheck>(files, index_.ranges);
+    check_ = std::make_unique<FileCheck>(files, index_.ranges, options_.skip_errors);
   }
 
   std::string short_clips(Split split, int64_t frames) const override {
@@ -183,14 +186,13 @@ class Folder : public Dataset {
   }
 
   // A window of which nothing was measured teaches nothing.
-  static void check_measured(const at::Tensor& valid, const RecordingInfo& info, int64_t row, int64_t first) {
+  void check_measured(const at::Tensor& valid, const ClipRef& ref) const {
     if (!valid.defined()) return;
     const bool* begin = valid.data_ptr<bool>();
     if (std::find(begin, begin + valid.numel(), true) != begin + valid.numel()) return;
-    fail(ErrorKind::data,
-         "[folder] '{}' clip {}: no pixel of the {} frames from {} on was measured; data.on_error=skip trains on "
-         "others instead",
-         info.path, row, valid.size(1), first);
+    fail(ErrorKind::data, "[folder] '{}' clip {}: no pixel of a window of {} frames was measured{}",
+         index_.files[ref.file]->info().path, ref.row, valid.size(1),
+         options_.skip_errors ? "" : "; data.on_error=skip trains on others instead");
   }
 
   void add_timing(Clips& clip, Recording& recording, int64_t row, int64_t first, int64_t frames) const {
@@ -311,6 +313,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("min_frames", o.min_frames);
   choice("crop", "start", "random", o.random_crop);
   choice("on_error", "fail", "skip", o.skip_errors);
+  o.reading.skip_errors = o.skip_errors;
   read.finish();
   check(o);
   return o;

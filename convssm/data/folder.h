@@ -44,7 +44,8 @@ struct FolderOptions {
   bool intervals =
       false;  // `dt`: ignore | use, whether clips say how far apart their frames are, where that is not even
   int64_t min_frames = 0;    // clips with fewer are left out
-  bool skip_errors = false;  // `on_error`: fail | skip, whether files that cannot be read are left out, with a warning
+  // `on_error`: fail | skip, whether files that cannot be read are left out, and windows that cannot be trained on, with warnings.
+  bool skip_errors = false;
 
   static FolderOptions from_json(const nlohmann::json& json);
 };

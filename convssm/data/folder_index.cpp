@@ -14,6 +14,7 @@
 #include "convssm/data/codes.h"
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 
@@ -23,13 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t cache_bytes = uint64_t{256} << 20;
-
-// The first five of them.
-std::string some_of(const std::vector<std::string>& names) {
-  const size_t shown = std::min<size_t>(5, names.size());
-  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<int64_t>(shown), ", "),
-                     shown < names.size() ? ", ..." : "");
-}
 
 // "'a.npy' (7)", or "'b.h5' (3 of 5 clips)".
 std::string short_text(const std::string& name, const RecordingInfo& info, int64_t taken) {
@@ -48,14 +42,9 @@ void note_short_files(FolderIndex& index, int64_t min_frames, const std::vector<
                                     too_short.size(), files, some_of(too_short)));
 }
 
-struct Skipped {
-  std::vector<std::string> names;
-  std::string reason;  // of the first
-};
-
 // Opens a file and reads its actions; null if it cannot be read and such files are left out.
 std::unique_ptr<Recording> open_file(const std::string& folder, const std::string& name, const FolderOptions& o,
-                                     const RecordingOptions& reading, ActionsSeen& seen, Skipped& skipped) {
+                                     const RecordingOptions& reading, ActionsSeen& seen, SkippedFiles& skipped) {
   try {
     RecordingOptions own = reading;
     own.name = name;
@@ -63,17 +52,16 @@ std::unique_ptr<Recording> open_file(const std::string& folder, const std::strin
     look_at_actions(*file, o, seen);
     return file;
   } catch (const Error& error) {
-    if (!o.skip_errors || error.kind() == ErrorKind::usage) throw;
-    if (skipped.names.empty()) skipped.reason = error.what();
-    skipped.names.push_back(name);
+    if (!o.skip_errors) throw;
+    skipped.add(name, error);
     return nullptr;
   }
 }
 
-void note_skipped(FolderIndex& index, const std::string& folder, const Skipped& skipped, size_t files) {
-  if (skipped.names.empty()) return;
-  const std::string text = skipped_text(skipped.names, skipped.reason, files);
-  if (skipped.names.size() == files) fail(ErrorKind::data, "[folder] '{}': {}", folder, text);
+void note_skipped(FolderIndex& index, const std::string& folder, const SkippedFiles& skipped, size_t files) {
+  if (skipped.none()) return;
+  const std::string text = skipped.text(files);
+  if (skipped.count() == files) fail(ErrorKind::data, "[folder] '{}': {}", folder, text);
   log_warning("data: {}", text);
   index.notes.push_back(text);
 }
@@ -84,7 +72,7 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
   const FoundFiles found = find_recordings(folder, Kinds::one);
   if (found.names.empty()) fail_no_recordings(folder, found);
   std::vector<std::string> too_short;
-  Skipped skipped;
+  SkippedFiles skipped;
   SlowProgress progress("reading the heads of files", found.names.size());
   for (const std::string& name : found.names) {
     progress.next();
@@ -206,13 +194,6 @@ std::vector<SplitFolder> split_folders(const std::string& path) {
     if (has_split(path, split)) folders.push_back({split, split_folder(path, split)});
   }
   return folders;
-}
-
-std::string skipped_text(const std::vector<std::string>& names, const std::string& reason, size_t files) {
-  std::vector<std::string> quoted;
-  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
-  return fmt::format("{} of {} files cannot be read and are left out: {}; the first: {}", names.size(), files,
-                     some_of(quoted), reason);
 }
 
 RecordingOptions reading_of(const FolderOptions& o, const std::vector<SplitFolder>& folders) {

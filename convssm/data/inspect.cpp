@@ -16,6 +16,7 @@
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/folder_index.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/file_kind.h"
@@ -177,7 +178,12 @@ void add_file(Inspection& found, const FileFindings& file) {
     whole.add(file.values[c]);
   }
   found.values.add(whole);
-  if (found.problem.empty()) found.problem = not_finite_text(info, whole);
+  const std::string bad = not_finite_text(info, whole);
+  if (info.reading.skip_errors && !bad.empty()) {
+    found.notes.push_back(bad);
+  } else if (found.problem.empty()) {
+    found.problem = bad;
+  }
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
   found.longest = std::max(found.longest, info.longest());
@@ -216,9 +222,10 @@ void inspect_folder(Inspection& found, const std::string& folder, const FolderOp
 void note_broken(Inspection& found, const std::string& reason, bool skip) {
   if (found.broken.empty()) return;
   const size_t all = found.broken.size() + found.files.size();
-  const std::string text = skipped_text(found.broken, reason, all);
   if (skip && !found.files.empty()) {
-    found.notes.push_back(text);
+    SkippedFiles skipped;
+    for (const std::string& path : found.broken) skipped.add(path, Error(ErrorKind::data, reason));
+    found.notes.push_back(skipped.text(all));
   } else {
     found.problem = all == 1 ? reason
                              : fmt::format("{} ({} of {} files cannot be read; on_error: skip leaves them out)", reason,

@@ -58,6 +58,7 @@ struct RecordingOptions {
   FieldChoice fields = {};                 // of grid files: which variables
   std::vector<std::string> forcings = {};  // of grid files: what is known in advance (forcings.h), as actions
   Missing missing = Missing::found;
+  bool skip_errors = false;  // of a folder of grid files: those that cannot be opened are left out, with a warning
   std::string name = {};                   // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
 };

@@ -21,7 +21,8 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   for (const RecordingInfo& file : files) {
     Extremes one;
     for (const Extremes& channel : recording_extremes(file)) one.add(channel);
-    if ((file.may_miss ? 0 : one.nan) + one.infinite > 0) fail(ErrorKind::data, "{}", not_finite_text(file, one));
+    if (!file.reading.skip_errors && (file.may_miss ? 0 : one.nan) + one.infinite > 0)
+      fail(ErrorKind::data, "{}", not_finite_text(file, one));
     found.add(one);
   }
   return found;
@@ -69,13 +70,22 @@ void mark_diagnostic(std::vector<Channel>& channels, const std::vector<std::stri
 
 std::vector<Extremes> recording_extremes(const RecordingInfo& info, uint64_t every) {
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
-  uint64_t part = 0;
-  for_each_chunk(info, [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
-    if (part++ % every != 0) return true;
-    const auto some = channel_extremes(recording.read(clip, first, count));
-    for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
-    return true;
-  });
+  uint64_t part = 0, bad = 0;
+  std::string reason;  // of the first that cannot be read
+  const auto leave_out = [&](const Error& error) {
+    if (bad++ == 0) reason = error.what();
+  };
+  for_each_chunk(
+      info,
+      [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
+        if (part++ % every != 0) return true;
+        const auto some = channel_extremes(recording.read(clip, first, count));
+        for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
+        return true;
+      },
+      info.reading.skip_errors ? std::function<void(const Error&)>(leave_out) : nullptr);
+  if (bad > 0 && found[0].values == 0) fail(ErrorKind::data, "{}", reason);
+  if (bad > 0) log_warning("data: the range of values is found without {} parts that cannot be read: {}", bad, reason);
   return found;
 }
 
