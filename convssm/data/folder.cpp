@@ -16,6 +16,7 @@
 #include "convssm/data/codes.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
+#include "convssm/data/order.h"
 #include "convssm/data/skipped_files.h"
 #include "convssm/io/array_file.h"
 
@@ -68,11 +69,15 @@ class Folder : public Dataset {
       : options_(options),
         seed_(seed),
         index_(index_folder(options)),
-        has_revisits_(has_revisits(index_.files[0]->info())) {}
+        has_revisits_(has_revisits(index_.files[0]->info())) {
+    for (const ClipRef& clip : index_.clips.train)
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + static_cast<uint64_t>(clip.frames));
+  }
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
     const auto window = [&](uint64_t at) {
-      return part(split, at, start(split, at, ref(split, at).frames - frames), frames);
+      const uint64_t number = visited(split, at);
+      return part(split, number, start(split, at, ref(split, number).frames - frames), frames);
     };
     // What is reported is of all its clips; in training another window takes the place of one that cannot be read.
     if (split != Split::train) return window(index);
@@ -80,11 +85,11 @@ class Folder : public Dataset {
     for (uint64_t at = index;; ++at) {
       try {
         Clips clip = window(at);
-        check_measured(clip.valid, ref(split, at));
+        check_measured(clip.valid, ref(split, visited(split, at)));
         return clip;
       } catch (const Error& error) {
         if (at - index + 1 >= tries || !is_of_files(error)) throw;
-        warn_once(index_.files[ref(split, at).file]->info().path, error.what());
+        warn_once(index_.files[ref(split, visited(split, at)).file]->info().path, error.what());
       }
     }
   }
@@ -208,6 +213,11 @@ class Folder : public Dataset {
     if (!intervals.empty()) clip.timing.dt = tensor(intervals, at::kFloat);
   }
 
+  // Random windows are taken of long clips more often than of short ones, so that all frames are trained on equally often.
+  uint64_t visited(Split split, uint64_t index) const {
+    return split == Split::train && options_.random_crop && !ends_.empty() ? visited_part(index, ends_, seed_) : index;
+  }
+
   // The first frame of the window, of `spare` + 1 possible ones.
   int64_t start(Split split, uint64_t index, int64_t spare) const {
     if (split != Split::train || !options_.random_crop || spare <= 0) return 0;
@@ -222,7 +232,8 @@ class Folder : public Dataset {
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
-  bool has_revisits_;  // of the first file, and so of all
+  bool has_revisits_;           // of the first file, and so of all
+  std::vector<uint64_t> ends_;  // of the training clips, laid one after the other
   mutable std::mutex mutex_;
   mutable std::set<std::string> warned_;
   mutable std::unique_ptr<FileCheck> check_;  // once it was asked for

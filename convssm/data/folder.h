@@ -35,7 +35,8 @@ struct FolderOptions {
   std::vector<std::string> channels;    // their names, if they have any; of grid files those of the variables
   std::vector<std::string> diagnostic;  // names of channels that are forecast and never seen
   bool clamp = false;                   // bring values outside to the nearer end instead of refusing them
-  // `crop`: random | start, which window of longer clips training takes; the other splits take the start
+  // `crop`: random | start, which window of longer clips training takes: any, of all their frames equally often, or the first; the
+  // other splits take the start
   bool random_crop = true;
   // `split`: time | clips, how splits are cut: the last part of the time, or whole clips by lots. Not given: time for recordings
   // whose clips are pieces of one, and for one that is alone.
