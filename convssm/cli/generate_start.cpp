@@ -28,6 +28,7 @@ class StartReader {
     if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
     reading_.action_reading = trained.action_reading, reading_.view = trained.view;
     reading_.fields = trained.fields, reading_.forcings = trained.forcings, reading_.missing = trained.missing;
+    reading_.missing_value = trained.missing_value;
     reading_.ahead = c.frames >= 0 ? c.frames : kFrames;
     if (reading_.view.changes_size()) {
       reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;

@@ -29,22 +29,6 @@ class FrameTarget {
   virtual void close(int64_t frames) = 0;  // so many came
 };
 
-// [T,C,H,W] -> [T,H,W,C], elements of any type.
-io::Array channels_last(const io::Array& frames) {
-  const std::vector<int64_t>& s = frames.shape();
-  io::Array turned(frames.dtype(), {s[0], s[2], s[3], s[1]});
-  const size_t size = io::dtype_size(frames.dtype()), pixels = static_cast<size_t>(s[2] * s[3]),
-               C = static_cast<size_t>(s[1]);
-  const std::byte* from = frames.bytes().data();
-  std::byte* to = turned.bytes().data();
-  for (int64_t t = 0; t < s[0]; ++t, from += pixels * C * size) {
-    for (size_t p = 0; p < pixels; ++p) {
-      for (size_t c = 0; c < C; ++c, to += size) std::memcpy(to, from + (c * pixels + p) * size, size);
-    }
-  }
-  return turned;
-}
-
 bool are_pictures(const RecordingInfo& info) {
   return info.named_channels.empty() && (info.channels == 1 || info.channels == 3);
 }
@@ -59,7 +43,7 @@ class NpyTarget : public FrameTarget {
   NpyTarget(const std::string& path, const RecordingInfo& info, int64_t frames)
       : turns_(are_pictures(info)), stream_(path, info.dtype, stored_shape(info, frames)) {}
   void write(const io::Array& frames) override {
-    const io::Array stored = turns_ ? channels_last(frames) : frames;
+    const io::Array stored = turns_ ? with_channels_last(frames) : frames;
     stream_.write(stored.bytes());
   }
   void close(int64_t frames) override { stream_.close_early(frames); }
@@ -80,7 +64,7 @@ class NpzTarget : public FrameTarget {
     archive_.begin("video", info.dtype, stored_shape(info, frames));
   }
   void write(const io::Array& frames) override {
-    const io::Array stored = turns_ ? channels_last(frames) : frames;
+    const io::Array stored = turns_ ? with_channels_last(frames) : frames;
     archive_.write(stored.bytes());
   }
   void close(int64_t frames) override {

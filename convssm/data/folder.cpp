@@ -314,6 +314,12 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
     }
     o.reading.missing = text == "mask" ? Missing::mask : text == "fail" ? Missing::refuse : Missing::found;
   });
+  if (json.contains("missing_value")) {
+    o.reading.missing_value = 0;
+    read("missing_value", *o.reading.missing_value);
+    if (o.reading.missing == Missing::refuse)
+      fail(ErrorKind::usage, "[folder] missing: fail refuses what missing_value names; leave one of them out");
+  }
   bool split_time = false;
   choice("split", "clips", "time", split_time);
   if (json.contains("split")) o.split_time = split_time;

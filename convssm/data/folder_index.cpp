@@ -49,6 +49,7 @@ std::unique_ptr<Recording> open_file(const std::string& folder, const std::strin
     RecordingOptions own = reading;
     own.name = name;
     auto file = open_recording(recording_path(folder, name), own);
+    check_field_options(file->info());
     look_at_actions(*file, o, seen);
     return file;
   } catch (const Error& error) {

@@ -156,6 +156,7 @@ struct FileFindings {
 FileFindings look_at(const std::string& path, const FolderOptions& o, const RecordingOptions& reading,
                      ActionsSeen& seen) {
   const auto recording = open_recording(path, reading);
+  check_field_options(recording->info());
   FileFindings found{recording->info(), {}};
   const RecordingInfo& info = found.info;
   const uint64_t bytes = static_cast<uint64_t>(info.all_frames()) * info.frame_elements() * io::dtype_size(info.dtype);

@@ -21,7 +21,8 @@ struct Place {
       fmt::format("[folder] '{}' clip {}, frame {}, channel {}{}, row {}, column {}", info.path, clip, p.frame,
                   p.channel, channel.name.empty() ? "" : fmt::format(" ({})", channel.name), p.row, p.column);
   if (!std::isfinite(value))
-    fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out", where, value);
+    fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out{}", where, value,
+         std::isnan(value) ? "; data.missing=mask takes NaN for pixels that were not measured" : "");
   fail(ErrorKind::data,
        "{}: the value {} is outside of low {} to high {}; set data.low and data.high, or cut it with "
        "data.clamp=true (generate: --clamp)",

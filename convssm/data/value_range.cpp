@@ -39,9 +39,19 @@ FoundRange find_range(const std::vector<RecordingInfo>& files) {
   return usual_range(dtype, by_type ? Extremes{} : all_extremes(files));
 }
 
-// Throws unless a list has nothing, or `one` element for all, or one for each channel.
-void check_count(const char* option, size_t found, bool one, size_t channels) {
+// Throws unless a list has nothing, or `one` element for all, or one for each channel. A guessed layout may be what is wrong.
+void check_count(const char* option, size_t found, bool one, const RecordingInfo& info) {
+  const auto channels = static_cast<size_t>(info.channels);
   if (found == 0 || found == channels || (one && found == 1)) return;
+  const bool guessed = info.kind == "array" && info.reading.layout.empty() && info.shape.size() >= 4;
+  const std::string other =
+      guessed ? layout_with_channels(info.layout, info.shape, static_cast<int64_t>(found)) : std::string();
+  if (!other.empty()) {
+    fail(ErrorKind::data,
+         "[folder] '{}' is read as {} ({}), whose frames have {} channel{}, but data.{} has {} values; set "
+         "data.layout={}",
+         info.path, info.layout.letters, info.layout.reason, channels, channels == 1 ? "" : "s", option, found, other);
+  }
   fail(ErrorKind::usage, "[folder] {} has {} values, the frames have {} channel{}", option, found, channels,
        channels == 1 ? "" : "s");
 }
@@ -118,12 +128,12 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const Folde
   if (o.mean.empty() != o.std.empty()) fail(ErrorKind::usage, "[folder] mean and std are given together or not");
   if (!o.low.empty() && !o.mean.empty())
     fail(ErrorKind::usage, "[folder] give low and high, or mean and std, not both");
-  check_count("low", o.low.size(), true, C);
-  check_count("high", o.high.size(), true, C);
-  check_count("mean", o.mean.size(), true, C);
-  check_count("std", o.std.size(), true, C);
-  check_count("log_offset", o.log_offset.size(), true, C);
-  check_count("channels", o.channels.size(), false, C);
+  check_count("low", o.low.size(), true, files[0]);
+  check_count("high", o.high.size(), true, files[0]);
+  check_count("mean", o.mean.size(), true, files[0]);
+  check_count("std", o.std.size(), true, files[0]);
+  check_count("log_offset", o.log_offset.size(), true, files[0]);
+  check_count("channels", o.channels.size(), false, files[0]);
   FoundChannels found;
   found.channels = files[0].named_channels;
   found.channels.resize(C);

@@ -86,7 +86,8 @@ data::RecordingOptions reading(const ContextOptions& o) {
           .view = o.view,
           .fields = o.fields,
           .forcings = o.forcings,
-          .missing = o.missing};
+          .missing = o.missing,
+          .missing_value = o.missing_value};
 }
 
 class ContextReader {

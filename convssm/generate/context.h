@@ -29,6 +29,7 @@ struct ContextOptions {
   data::FieldChoice fields = {};            // of grid files, and what is known of them in advance
   std::vector<std::string> forcings = {};
   data::Missing missing = data::Missing::found;
+  std::optional<double> missing_value = {};
   int64_t ahead = 0;   // frames after it whose times and forcings are wanted, where they can be known
   int64_t first = 0;   // frame that the context begins with; below 0: counted from the end
   int64_t frames = 0;  // so many from there on, or below 0 the last ones; 0: all

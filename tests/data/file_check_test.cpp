@@ -67,7 +67,7 @@ TEST_F(FileChecks, WhereErrorsAreSkippedWindowsWithBadPixelsAreLeftOut) {
   for (const json& range : {json{{"low", 0}, {"high", 1}}, json::object()}) {
     json options = all_train;
     options.update(range);
-    expect_error([&] { open(options)->check(); }, {"a.npy", "nan"});
+    expect_error([&] { open(options)->check(); }, {"a.npy", "nan", "data.missing=mask"});
     options["on_error"] = "skip";
     const auto dataset = open(options);
     dataset->check();
