@@ -283,8 +283,8 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
   info.frames = std::ranges::min(info.lengths);
   info.shape = {info.all_frames(), info.channels, info.height, info.width};
   info.axes = first.axes();
-  info.may_miss = o.missing == Missing::mask || (o.missing == Missing::found && (first.declares_missing() ||
-                                                                                 some_missing(first, o.skip_errors)));
+  info.may_miss = o.missing == Missing::mask ||
+                  (o.missing == Missing::found && (first.declares_missing() || some_missing(first, o.skip_errors)));
   if (info.may_miss)
     info.notes.push_back(
         "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");

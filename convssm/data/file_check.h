@@ -26,6 +26,8 @@ void check_pixels(const RecordingInfo& info, const PixelRanges& ranges);
 class FileCheck {
  public:
   static constexpr uint64_t at_once = uint64_t{1} << 30;  // bytes of files
+  static constexpr uint64_t buffers = uint64_t{1}
+                                      << 24;  // bytes that the thread reads and converts at once, of small frames
 
   // Files with up to `limit` bytes of pixels are checked here, as by check_pixels. With `only_warn` what is found is a warning for
   // each file: windows with it are left out when they are read.

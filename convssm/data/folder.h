@@ -44,7 +44,7 @@ struct FolderOptions {
   int64_t split_gap = 0;  // frames between the parts, which no split has
   bool intervals =
       false;  // `dt`: ignore | use, whether clips say how far apart their frames are, where that is not even
-  int64_t min_frames = 0;    // clips with fewer are left out
+  int64_t min_frames = 0;  // clips with fewer are left out
   // `on_error`: fail | skip, whether files that cannot be read are left out, and windows that cannot be trained on, with warnings.
   bool skip_errors = false;
 

@@ -61,7 +61,7 @@ struct RecordingOptions {
   Missing missing = Missing::found;
   std::optional<double> missing_value = {};  // a number that stands for pixels that were not measured
   bool skip_errors = false;  // of a folder of grid files: those that cannot be opened are left out, with a warning
-  std::string name = {};                   // for the info; "": the path
+  std::string name = {};     // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
 };
 

@@ -153,10 +153,11 @@ void check_field_options(const RecordingInfo& info) {
                        : !o.forcings.empty()       ? "forcings"
                                                    : nullptr;
   if (!option) return;
-  fail(ErrorKind::usage,
-       "[folder] data.{} is for grid files (NetCDF, Zarr, GRIB), '{}' is a recording of the kind '{}'; leave it out, or "
-       "give the grid file",
-       option, info.path, info.kind);
+  fail(
+      ErrorKind::usage,
+      "[folder] data.{} is for grid files (NetCDF, Zarr, GRIB), '{}' is a recording of the kind '{}'; leave it out, or "
+      "give the grid file",
+      option, info.path, info.kind);
 }
 
 bool is_picture(const std::string& path) {

@@ -9,9 +9,7 @@
 namespace convssm::data {
 
 // Whether an error is of what was read, not of how it was asked for.
-inline bool is_of_files(const Error& error) {
-  return error.kind() == ErrorKind::data || error.kind() == ErrorKind::io;
-}
+inline bool is_of_files(const Error& error) { return error.kind() == ErrorKind::data || error.kind() == ErrorKind::io; }
 
 class SkippedFiles {
  public:
