@@ -1,0 +1,60 @@
+// Grid files as a dataset: ranges, channels, splits, and what an inspection tells of them.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "../base/scratch_folder.h"
+#include "../support.h"
+#include "convssm/data/convert.h"
+#include "convssm/data/folder.h"
+#include "convssm/data/inspect.h"
+#include "field_files.h"
+
+namespace convssm::data {
+namespace {
+
+using convssm::testing::expect_error;
+using testing::hours_from;
+using testing::t2m_at;
+using testing::write_fields;
+
+class FolderOfFields : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  std::shared_ptr<const Dataset> dataset(nlohmann::json options) const {
+    options["path"] = folder_.path();
+    return make_folder(options, 1);
+  }
+
+  void convert_variable(const std::string& from, const std::string& variable, const std::string& to) const {
+    RecordingOptions options;
+    options.fields.variables = {variable};
+    convert_clip(*open_recording(path(from), options), 0, path(to), {});
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(FolderOfFields, InspectionTellsProgramsWhatItFound) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 10), .missing = {0, 3}});
+  write_fields(path("b.nc"), {.hours = hours_from(15, 5)});
+  const Inspection found = inspect({{"path", folder_.path()}, {"variables", {"t2m"}}});
+  const nlohmann::json json = inspection_json(found), &field = json["fields"][0], &times = json["times"];
+  EXPECT_EQ(field["name"], "t2m");
+  EXPECT_EQ(field["units"], "K");
+  EXPECT_NEAR(field["low"].get<double>(), 270.01, 1e-3) << "the pixel at 270 is missing";
+  EXPECT_NEAR(field["missing"].get<double>(), 2.0 / (15 * 24), 1e-9);
+  EXPECT_GT(field["deviation"].get<double>(), 1);
+  EXPECT_EQ(times["step_seconds"], 3600);
+  EXPECT_EQ(times["gaps"], 1);
+  EXPECT_EQ(times["pieces"][1]["first"], "2019-03-01 15:00:00");
+  EXPECT_EQ(times["pieces"][1]["frames"], 5);
+  EXPECT_EQ(frame_strip(found, 4).pixels[0], 128) << "missing pixels are grey";
+}
+
+}  // namespace
+}  // namespace convssm::data
