@@ -140,7 +140,7 @@ class Folder : public Dataset {
     if (!index_.codes.none())
       return FrameFormat(1, info.height, info.width, 0, static_cast<double>(index_.codes.count - 1));
     format.channels = index_.ranges.channels;
-    format.clamp = index_.ranges.clamp;
+    format.clamp = index_.ranges.clamp, format.open = index_.ranges.open;
     return format;
   }
 
@@ -256,6 +256,12 @@ void check(const FolderOptions& o) {
     fail(ErrorKind::usage, "[folder] codes have no pixels: size and colour are for videos");
   }
   check_layout(o.reading.layout);
+  const std::vector<std::string>& names = o.reading.fields.variables;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) !=
+        names.begin() + static_cast<int64_t>(i))
+      fail(ErrorKind::usage, "[folder] variables names '{}' twice", names[i]);
+  }
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct FolderOptions {
   int64_t codebook_size = 0;  // of codes; 0: as the files say, or as many as are found
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.
-  // `mean`, `std` instead: four deviations around the mean.
+  // `mean`, `std` instead, of the logarithm where there is one: four deviations around the mean, and values beyond are no mistake.
   std::vector<double> low, high, mean, std;
   std::vector<double> log_offset;       // one, or one for each channel; above 0: of log(x + log_offset), for rain
   std::vector<std::string> channels;    // their names, if they have any; of grid files those of the variables

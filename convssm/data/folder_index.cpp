@@ -148,7 +148,7 @@ void find_code_format(FolderIndex& index, const FolderOptions& o, const std::vec
 
 void find_ranges(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
   const FoundChannels found = find_channels(infos, o);
-  index.ranges = {found.channels, o.clamp};
+  index.ranges = {found.channels, o.clamp, !o.mean.empty()};
   index.looked_through = o.low.empty() && o.mean.empty();  // by type or by all values
   FrameFormat format;
   format.channels = found.channels;

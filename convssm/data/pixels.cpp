@@ -41,6 +41,7 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
     fail(ErrorKind::usage, "[pixels] '{}' has {} channels, got ranges of {}", info.path, C, ranges.channels.size());
   }
   const bool last = channels_last(info.layout);
+  const double most = ranges.open && !ranges.clamp ? kMostOpen : 1;
   const int64_t step_c = last ? 1 : H * W, step_w = last ? C : 1, step_h = W * step_w;
   with_numbers(stored, [&](auto values) {
     const int64_t frames = static_cast<int64_t>(values.size()) / (C * H * W);
@@ -60,10 +61,10 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
             }
             if (ranges.clamp && std::isfinite(value)) value = std::clamp(value, channel.low, channel.high);
             const double pixel = (channel.scaled(value) - low) * factor - 1;
-            if (!(std::abs(pixel) <= 1 + tolerance)) {  // or NaN
+            if (!(std::abs(pixel) <= most + tolerance)) {  // or NaN
               fail_pixel(info, clip, {first_frame + t, c, h, w}, value, channel);
             }
-            *out++ = static_cast<float>(std::clamp(pixel, -1.0, 1.0));
+            *out++ = static_cast<float>(std::clamp(pixel, -most, most));
           }
         }
       }

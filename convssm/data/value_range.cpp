@@ -9,6 +9,7 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/base/nearest.h"
 #include "convssm/data/file_check.h"
 
 namespace convssm::data {
@@ -67,7 +68,7 @@ void mark_diagnostic(std::vector<Channel>& channels, const std::vector<std::stri
     if (channel == channels.end()) {
       std::vector<std::string> known;
       for (const Channel& other : channels) known.push_back(other.name);
-      fail(ErrorKind::usage, "[folder] diagnostic: no channel '{}'; there are {}", name, fmt::join(known, ", "));
+      fail_unknown("[folder] diagnostic: there is no channel", name, known);
     }
     channel->diagnostic = true;
   }
@@ -155,8 +156,10 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const Folde
     }
     for (size_t c = 0; c < C; ++c) {
       const double middle = of_channel(o.mean, c, 0), half = kDeviations * of_channel(o.std, c, 0);
-      found.channels[c].low = of_channel(o.low, c, middle - half);
-      found.channels[c].high = of_channel(o.high, c, middle + half);
+      Channel& channel = found.channels[c];
+      const auto unscaled = [&](double x) { return channel.log_offset > 0 ? std::exp(x) - channel.log_offset : x; };
+      channel.low = of_channel(o.low, c, unscaled(middle - half));
+      channel.high = of_channel(o.high, c, unscaled(middle + half));
     }
     found.reason = o.low.empty() ? fmt::format("mean and {} standard deviations, given", kDeviations) : "given";
   }

@@ -39,6 +39,33 @@ class FolderOfFields : public ::testing::Test {
   ScratchFolder folder_;
 };
 
+TEST_F(FolderOfFields, MeanAndDeviationAreNoLimits) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 10)});
+  nlohmann::json options{
+      {"variables", {"t2m"}}, {"mean", 270}, {"std", 0.5}, {"test_fraction", 0}, {"valid_fraction", 0}};
+  const auto data = dataset(options);
+  data->check();
+  const Clips clip = data->part(Split::train, 0, 0, 10);
+  EXPECT_NEAR(clip.video[0][9][0][0][0].item<float>(), (t2m_at(9, 0, 0) - 270) / 2, 1e-3);
+  EXPECT_TRUE(FrameFormat::from_json(data->format().to_json()).open);
+  options["clamp"] = true;
+  EXPECT_EQ(dataset(options)->part(Split::train, 0, 0, 10).video.max().item<float>(), 1);
+  options["clamp"] = false, options["std"] = 0.01;
+  expect_error([&] { dataset(options)->part(Split::train, 0, 0, 10); }, {"row 0, column 1", "outside of low"});
+  // Of the logarithm: low + log_offset is then above 0 whatever they are.
+  options["mean"] = 5.6, options["std"] = 0.4, options["log_offset"] = 0.1;
+  const Clips logs = dataset(options)->part(Split::train, 0, 0, 10);
+  EXPECT_NEAR(logs.video[0][0][0][0][0].item<float>(), (std::log(t2m_at(0, 0, 0) + 0.1) - 5.6) / 1.6, 1e-4);
+}
+
+TEST_F(FolderOfFields, NamesThatAreWrongNameTheNearest) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 10)});
+  nlohmann::json options{{"variables", {"t2m", "u@500"}}, {"low", 200}, {"high", 400}, {"diagnostic", {"u@50"}}};
+  expect_error([&] { dataset(options); }, {"diagnostic: there is no channel 'u@50'; did you mean 'u@500'?"});
+  options["variables"] = {"t2m", "t2m"};
+  expect_error([&] { dataset(options); }, {"variables names 't2m' twice"});
+}
+
 TEST_F(FolderOfFields, InspectionTellsProgramsWhatItFound) {
   write_fields(path("a.nc"), {.hours = hours_from(0, 10), .missing = {0, 3}});
   write_fields(path("b.nc"), {.hours = hours_from(15, 5)});
