@@ -67,6 +67,28 @@ void note_skipped(FolderIndex& index, const std::string& folder, const SkippedFi
   index.notes.push_back(text);
 }
 
+// Fields of train/ and test/ are the same quantities in the same units; of the same place, or that is said.
+void check_same_fields(FolderIndex& index, const RecordingInfo& other) {
+  const RecordingInfo& first = index.files[0]->info();
+  const auto text = [](const Channel& channel) { return fmt::format("{} [{}]", channel.name, channel.units); };
+  const auto all = [&](const RecordingInfo& info) {
+    std::vector<std::string> names;
+    std::ranges::transform(info.named_channels, std::back_inserter(names), text);
+    return names;
+  };
+  if (all(first) != all(other)) {
+    fail(ErrorKind::data,
+         "[folder] all recordings must have the same channels: '{}' has {}, '{}' has {}; name those to take by "
+         "data.variables",
+         first.path, fmt::join(all(first), ", "), other.path, fmt::join(all(other), ", "));
+  }
+  const bool one_place =
+      first.axes.rows.values == other.axes.rows.values && first.axes.columns.values == other.axes.columns.values;
+  if (one_place) return;
+  index.notes.push_back(fmt::format("'{}' and '{}' are of different places", first.path, other.path));
+  log_warning("data: {}", index.notes.back());
+}
+
 // Opens all recordings below `folder` and adds their clips to `clips`.
 void add_files(FolderIndex& index, const std::string& folder, const FolderOptions& o, const RecordingOptions& reading,
                ActionsSeen& seen, std::vector<ClipRef>& clips) {
@@ -79,7 +101,10 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
     progress.next();
     auto file = open_file(folder, name, o, reading, seen, skipped);
     if (!file) continue;
-    if (!index.files.empty()) check_fit(index.files[0]->info(), file->info());
+    if (!index.files.empty()) {
+      check_fit(index.files[0]->info(), file->info());
+      check_same_fields(index, file->info());
+    }
     const RecordingInfo& info = file->info();
     const size_t before = clips.size();
     for (int64_t row = 0; row < info.clips; ++row) {
@@ -104,6 +129,15 @@ std::string split_folder(const std::string& path, Split split) { return (fs::pat
 
 bool has_split(const std::string& path, Split split) { return fs::is_directory(split_folder(path, split)); }
 
+// Whether the training clips are parts of one recording, whose order in time is known.
+bool are_pieces_of_one(const FolderIndex& index) {
+  const std::vector<ClipRef>& train = index.clips.train;
+  if (train.empty()) return false;
+  const RecordingInfo& first = index.files[train[0].file]->info();
+  return (first.in_time_order || first.clips == 1) &&
+         std::ranges::all_of(train, [&](const ClipRef& clip) { return clip.file == train[0].file; });
+}
+
 // What is missing of the splits is taken from the training clips.
 void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
   check_splits(o.path);
@@ -119,8 +153,7 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
     if (split == Split::valid) valid_fraction = 0;
     if (split == Split::test) test_fraction = 0;
   }
-  const bool pieces =
-      index.files.size() == 1 && (index.files[0]->info().in_time_order || index.files[0]->info().clips == 1);
+  const bool pieces = are_pieces_of_one(index);
   if (o.split_time == true && !pieces) {
     fail(ErrorKind::usage,
          "[folder] split: time is for one recording, whose end is kept apart; '{}' holds {}, whose order in time "
@@ -128,9 +161,15 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
          "split out, or put clips for testing into test/",
          o.path, index.files.size() > 1 ? fmt::format("{} recordings", index.files.size()) : "several clips");
   }
-  const auto notes = o.split_time.value_or(pieces) ? split_time(index.clips, test_fraction, valid_fraction, o.split_gap)
-                                                   : split_clips(index.clips, test_fraction, valid_fraction,
-                                                                 [&](const ClipRef& clip) { return lot(index, clip); });
+  const bool by_time = o.split_time.value_or(pieces);
+  if (o.split_gap > 0 && !(by_time && test_fraction + valid_fraction > 0)) {
+    fail(ErrorKind::usage,
+         "[folder] split_gap is for one recording that is split by time; the clips of '{}' are split {}; leave it out",
+         o.path, by_time ? "by folders" : "by their names");
+  }
+  const auto notes = by_time ? split_time(index.clips, test_fraction, valid_fraction, o.split_gap)
+                             : split_clips(index.clips, test_fraction, valid_fraction,
+                                           [&](const ClipRef& clip) { return lot(index, clip); });
   index.notes.insert(index.notes.end(), notes.begin(), notes.end());
   const auto is_short = [&](const ClipRef& clip) { return clip.frames < o.min_frames; };  // of pieces that were cut
   for (auto* clips : {&index.clips.train, &index.clips.valid, &index.clips.test}) std::erase_if(*clips, is_short);

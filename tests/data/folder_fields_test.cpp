@@ -39,6 +39,7 @@ class FolderOfFields : public ::testing::Test {
   ScratchFolder folder_;
 };
 
+// Of a normal distribution some values are always beyond four deviations.
 TEST_F(FolderOfFields, MeanAndDeviationAreNoLimits) {
   write_fields(path("a.nc"), {.hours = hours_from(0, 10)});
   nlohmann::json options{
@@ -64,6 +65,36 @@ TEST_F(FolderOfFields, NamesThatAreWrongNameTheNearest) {
   expect_error([&] { dataset(options); }, {"diagnostic: there is no channel 'u@50'; did you mean 'u@500'?"});
   options["variables"] = {"t2m", "t2m"};
   expect_error([&] { dataset(options); }, {"variables names 't2m' twice"});
+}
+
+TEST_F(FolderOfFields, TrainingAndTestAreTheSameQuantities) {
+  std::filesystem::create_directories(path("train")), std::filesystem::create_directories(path("test"));
+  write_fields(path("train/a.nc"), {.hours = hours_from(0, 40)});
+  write_fields(path("test/b.zarr"), {.hours = hours_from(100, 10)});
+  nlohmann::json options{{"variables", {"t2m"}}, {"low", 200}, {"high", 400}, {"split_gap", 3}};
+  const auto data = dataset(options);
+  EXPECT_EQ(data->length(Split::train, 0), 33) << "40 without the last tenth and the gap before it";
+  EXPECT_EQ(data->length(Split::valid, 0), 4);
+  EXPECT_EQ(data->length(Split::test, 0), 10);
+  write_fields(path("test/b.zarr"), {.hours = hours_from(100, 10), .latitude = 10});
+  const auto notes = dataset(options)->summary();
+  EXPECT_TRUE(std::ranges::any_of(
+      notes, [](const std::string& note) { return note.find("are of different places") != std::string::npos; }));
+  std::filesystem::remove_all(path("test/b.zarr"));
+  convert_variable("train/a.nc", "u@500", "test/b.nc");
+  options.erase("variables");
+  std::filesystem::remove(path("train/a.nc"));
+  write_fields(path("other.nc"), {.hours = hours_from(0, 40)});
+  convert_variable("other.nc", "t2m", "train/a.nc");
+  std::filesystem::remove(path("other.nc"));
+  expect_error([&] { dataset(options); }, {"same channels", "t2m [K]", "u@500 [m s-1]"});
+}
+
+TEST_F(FolderOfFields, AGapIsForSplitsByTime) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 10)});
+  write_fields(path("b.nc"), {.hours = hours_from(0, 10)});
+  nlohmann::json options{{"variables", {"t2m"}}, {"low", 200}, {"high", 400}, {"split_gap", 3}};
+  expect_error([&] { dataset(options); }, {"split_gap is for one recording", "by their names"});
 }
 
 TEST_F(FolderOfFields, InspectionTellsProgramsWhatItFound) {
