@@ -45,6 +45,6 @@ set(convssm_headers
     evaluate/compare.h evaluate/evaluate.h evaluate/field_contest.h evaluate/field_scores.h evaluate/reconstruct.h
     evaluate/references.h evaluate/scores.h evaluate/setting.h evaluate/skill_options.h
     evaluate/timing_study.h evaluate/truth.h
-    run/checkpoint.h run/config.h run/export.h run/import_vqgan.h run/frame_size.h run/model_file.h run/recorder.h run/run_folder.h
+    run/checkpoint.h run/config.h run/data_memory.h run/export.h run/import_vqgan.h run/frame_size.h run/model_file.h run/recorder.h run/run_folder.h
     run/tokenizer_section.h run/training_run.h
     report/report.h)

@@ -3,6 +3,9 @@
 #include "convssm/base/memory.h"
 
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -33,6 +36,12 @@ uint64_t pages(int name) {
 }  // namespace
 
 uint64_t current_rss() { return read_kilobytes("/proc/self/status", "VmRSS"); }
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 uint64_t minor_faults() {
   rusage usage{};

@@ -7,8 +7,9 @@
 
 namespace convssm {
 
-uint64_t current_rss();   // resident memory of this process now
-uint64_t minor_faults();  // page faults without disk access so far: each one is a page the kernel had to clear
+uint64_t current_rss();     // resident memory of this process now
+void return_free_memory();  // what was freed and is kept for later goes back to the system, where it takes it
+uint64_t minor_faults();    // page faults without disk access so far: each one is a page the kernel had to clear
 
 uint64_t total_memory();      // of the machine, or of the container if that is less
 uint64_t available_memory();  // what can be allocated without swapping, within the container's limit

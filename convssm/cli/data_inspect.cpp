@@ -55,8 +55,9 @@ void run(const InspectOptions& o) {
   const data::Inspection found = data::inspect(options);
   for (const std::string& line : data::inspection_lines(found)) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
-  const bool codes = !found.codes.none();  // a model of codes is chosen by its tokenizer
-  const std::string config = !found.problem.empty() ? "" : codes ? found.yaml : run::first_config(found.yaml);
+  const bool codes = !found.codes.none();     // a model of codes is chosen by its tokenizer
+  const bool missing = found.values.nan > 0;  // what is no problem, then, is a pixel that was not measured
+  const std::string config = !found.problem.empty() ? "" : codes ? found.yaml : run::first_config(found.yaml, missing);
   if (!o.json.empty()) {
     nlohmann::json json = data::inspection_json(found);
     json["config"] = config;

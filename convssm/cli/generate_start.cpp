@@ -38,6 +38,7 @@ class StartReader {
         reading_.channels.push_back(name.is_string() ? name : nlohmann::json(""));
     }
     reading_.intervals = trained_with("/data/dt") == "use";
+    reading_.missing_value = trained.missing_value;
     reading_.ahead = c.frames >= 0 ? c.frames : kFrames;
     if (reading_.view.changes_size()) {
       reading_.view.height = loaded.recipe.frames.height, reading_.view.width = loaded.recipe.frames.width;

@@ -16,8 +16,16 @@ constexpr std::array<std::string_view, 6> usual_layouts{"THW", "TCHW", "THWC", "
 
 bool few(int64_t size) { return size >= 1 && size <= 4; }
 
+// Two equal sizes that are followed by another one are rows and columns rather than as many frames as rows; small ones say little.
+constexpr int64_t kSquare = 16;
+
 ClipLayout guess_of_3(std::span<const int64_t> shape) {
   const bool doubtful = shape[0] == shape[1] && shape[1] != shape[2];
+  if (doubtful && shape[0] >= kSquare) {
+    return {"", fmt::format("the first two are equal: set data.layout=HWT if frames come last, or THW if there are {} "
+                            "frames of {} x {}",
+                            shape[0], shape[1], shape[2])};
+  }
   return {"THW", doubtful
                      ? "3 dimensions are frames, rows and columns; the first two are equal: where frames come last, "
                        "set layout HWT"
@@ -27,6 +35,12 @@ ClipLayout guess_of_3(std::span<const int64_t> shape) {
 ClipLayout guess_of_4(std::span<const int64_t> shape) {
   if (few(shape[3])) return {"THWC", "the last of 4 dimensions is 1 to 4, so it is the channels"};
   if (few(shape[1])) return {"TCHW", "the second of 4 dimensions is 1 to 4, so it is the channels"};
+  if (shape[1] == shape[2] && shape[2] != shape[3] && shape[1] >= kSquare) {
+    return {"",
+            fmt::format("the second and third are equal: set data.layout=THWC if the last are channels, NHWT if they "
+                        "are frames, or NTHW if there are {} clips with frames of {} x {}",
+                        shape[0], shape[2], shape[3])};
+  }
   return {
       "NTHW",
       "none of 4 dimensions looks like channels (1 to 4 of them), so the first counts clips; where the "
@@ -39,14 +53,13 @@ ClipLayout guess_of_5(std::span<const int64_t> shape) {
   if (few(shape[2])) return {"NTCHW", "the third of 5 dimensions is 1 to 4, so it is the channels"};
   if (shape[2] == shape[3] && shape[3] != shape[4]) return {"NTHWC", "frames are square in the third and fourth of 5"};
   if (shape[3] == shape[4] && shape[2] != shape[3]) return {"NTCHW", "frames are square in the last two of 5"};
-  return {};
+  return {"", "set data.layout to NTCHW, NTHWC or another order of N, T, C, H, W"};
 }
 
 ClipLayout guess(std::span<const int64_t> shape) {
   if (shape.size() == 3) return guess_of_3(shape);
   if (shape.size() == 4) return guess_of_4(shape);
-  if (shape.size() == 5) return guess_of_5(shape);
-  return {};
+  return guess_of_5(shape);
 }
 
 }  // namespace
@@ -71,12 +84,20 @@ ClipLayout choose_layout(const std::string& file, std::span<const int64_t> shape
     layout = {wanted, "given"};
   }
   if (layout.letters.empty()) {
-    fail(ErrorKind::data,
-         "[folder] '{}': cannot tell which of {} are channels; set layout to NTCHW, NTHWC or another order of N, T, C, "
-         "H, W",
-         file, io::shape_text(shape));
+    fail(ErrorKind::data, "[folder] '{}': cannot tell which of {} are frames, rows, columns and channels; {}", file,
+         io::shape_text(shape), layout.reason);
   }
   return layout;
+}
+
+std::string layout_with_channels(const ClipLayout& guessed, std::span<const int64_t> shape, int64_t channels) {
+  for (const std::string_view letters : usual_layouts) {
+    const size_t at = letters.find('C');
+    if (letters.size() == shape.size() && at != std::string_view::npos && shape[at] == channels &&
+        letters != guessed.letters)
+      return std::string(letters);
+  }
+  return "";
 }
 
 void check_layout(const std::string& letters) {

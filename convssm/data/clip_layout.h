@@ -2,6 +2,7 @@
 // in any order. One that is not given is guessed, by rules that are told with the guess:
 //   [T,H,W]; of four dimensions the last is C if it is 1 to 4, else the second is, else there are N clips [N,T,H,W];
 //   of five the last is C if it is 1 to 4, else the third is; else the two that are equal are H and W.
+// A guess is an error that says which layouts to choose from where two equal sizes are followed by another one.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,9 @@ struct ClipLayout {
 
 // `wanted` is "" or the letters. Error(data) that names the file if the array cannot be clips.
 ClipLayout choose_layout(const std::string& file, std::span<const int64_t> shape, const std::string& wanted);
+
+// A usual layout of an array of this shape that has so many channels and is not the guessed one; "" if there is none.
+std::string layout_with_channels(const ClipLayout& guessed, std::span<const int64_t> shape, int64_t channels);
 
 // Throws Error(usage) unless `letters` is "" or a layout: T, H and W, with or without N and C, each once.
 void check_layout(const std::string& letters);

@@ -56,7 +56,8 @@ class Dataset {
   virtual ~Dataset() = default;
 
   // `frames` frames of clip number index % size(split), as a batch of one. An index beyond the size is a later visit of
-  // the same clip, to which datasets of long recordings give another window. Called from several threads at once.
+  // the same clip, to which datasets of long recordings give another window; of training clips of several lengths the longer ones are
+  // visited more often in place of the others. Called from several threads at once.
   virtual Clips clip(Split split, uint64_t index, int64_t frames) const = 0;
 
   virtual uint64_t size(Split split) const = 0;    // number of different clips, or any_count

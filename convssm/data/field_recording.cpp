@@ -10,11 +10,13 @@
 #include <map>
 
 #include "convssm/base/error.h"
+#include "convssm/base/log.h"
 #include "convssm/base/slow_progress.h"
 #include "convssm/data/field_file.h"
 #include "convssm/data/field_heads.h"
 #include "convssm/data/forcings.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/time_axis.h"
 
 namespace convssm::data {
@@ -200,19 +202,32 @@ std::vector<FileHead> join_variables(const std::vector<std::string>& paths, cons
   return heads;
 }
 
-std::vector<FileHead> heads_of(const std::vector<std::string>& paths, const FieldChoice& choice) {
-  if (paths.size() > 1 && field_names(paths.front(), choice) != field_names(paths.back(), choice))
-    return join_variables(paths, choice);
+// Whether two files have other variables. A file that cannot be read is told of later.
+bool differ(const std::string& a, const std::string& b, const RecordingOptions& options) {
+  try {
+    return field_names(a, options.fields) != field_names(b, options.fields);
+  } catch (const Error&) {
+    if (!options.skip_errors) throw;
+    return false;
+  }
+}
+
+std::vector<FileHead> heads_of(const std::vector<std::string>& paths, const RecordingOptions& options) {
+  if (paths.size() > 1 && differ(paths.front(), paths.back(), options)) return join_variables(paths, options.fields);
   std::vector<FileHead> heads;
   for (const std::string& path : paths) heads.push_back({.path = path});
   return heads;
 }
 
 // The first, middle and last frame: whether some pixels are missing, which a whole reading would tell for certain.
-bool some_missing(const FieldFile& file) {
+bool some_missing(const FieldFile& file, bool skip_errors) {
   for (const int64_t frame : {int64_t{0}, file.frames() / 2, file.frames() - 1}) {
-    const io::Array pixels = file.read(frame, 1);
-    if (std::ranges::any_of(pixels.values<float>(), [](float x) { return std::isnan(x); })) return true;
+    try {
+      const io::Array pixels = file.read(frame, 1);
+      if (std::ranges::any_of(pixels.values<float>(), [](float x) { return std::isnan(x); })) return true;
+    } catch (const Error&) {
+      if (!skip_errors) throw;
+    }
   }
   return false;
 }
@@ -322,8 +337,8 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
   info.frames = std::ranges::min(info.lengths);
   info.shape = {info.all_frames(), info.channels, info.height, info.width};
   info.axes = first.axes();
-  info.may_miss =
-      o.missing == Missing::mask || (o.missing == Missing::found && (first.declares_missing() || some_missing(first)));
+  info.may_miss = o.missing == Missing::mask ||
+                  (o.missing == Missing::found && (first.declares_missing() || some_missing(first, o.skip_errors)));
   if (info.may_miss)
     info.notes.push_back(
         "pixels may be missing: they are left out of the loss and of scores (data.missing=fail makes them errors)");
@@ -344,22 +359,39 @@ RecordingInfo describe(const std::string& path, const RecordingOptions& o, const
 
 std::unique_ptr<Recording> open_field_recording(const std::string& path, const RecordingOptions& options) {
   Series series;
-  series.heads = heads_of(files_of(path), options.fields);
+  series.heads = heads_of(files_of(path), options);
   std::unique_ptr<FieldFile> first;
-  SlowProgress progress("reading the heads of files", series.heads.size());
-  for (FileHead& head : series.heads) {
+  const size_t files = series.heads.size();
+  SlowProgress progress("reading the heads of files", files);
+  SkippedFiles skipped;
+  std::vector<FileHead> heads;
+  heads.swap(series.heads);
+  for (FileHead& head : heads) {
     progress.next();
-    auto file = std::make_unique<FieldFile>(head.path, options.fields, head.beside);
+    std::unique_ptr<FieldFile> file;
+    try {
+      file = std::make_unique<FieldFile>(head.path, options.fields, head.beside);
+    } catch (const Error& error) {
+      if (!options.skip_errors || files == 1) throw;
+      skipped.add(head.path, error);
+      continue;
+    }
     if (first) check_same_grid(*first, *file);
     head.frames = file->frames();
     if (file->times()) head.seconds = file->times()->seconds;
     head.known = known_moments(options.forcings, *file);
     if (file->times() && !series.time) series.time = file->times()->time;
+    series.heads.push_back(std::move(head));
     if (!first) first = std::move(file);
   }
+  if (!first) fail(ErrorKind::data, "[fields] '{}': {}", path, skipped.text(files));
   place_files(series, path);
   find_pieces(series, path);
   RecordingInfo info = describe(path, options, *first, series);
+  if (!skipped.none()) {
+    info.notes.push_back(skipped.text(files));
+    if (options.access == Access::random) log_warning("data: {}", info.notes.back());
+  }
   const double tolerance = std::max(0.5, kSameTime * series.axis.step);
   Forcings forcings(options.forcings, options.fields, *first, series.heads, series.time, series.time ? tolerance : 0);
   if (forcings.count() > 0 && options.actions) {

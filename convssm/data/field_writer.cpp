@@ -91,6 +91,7 @@ std::string FieldWriter::time_units() const {
 io::GridLayout FieldWriter::layout() const {
   io::GridLayout layout;
   layout.records = "time";
+  layout.zarr_version = place_.zarr_version;
   layout.dimensions = {{"time", frames_}, {rows_.name, format_.height}, {columns_.name, format_.width}};
   if (members_ > 1) layout.dimensions.push_back({"number", members_});
   layout.attributes = {{"Conventions", text("CF-1.8")}, {"source", text(std::string("convssm ") + kVersion)}};
@@ -111,11 +112,10 @@ io::GridLayout FieldWriter::layout() const {
                                 .attributes = {{"standard_name", text("realization")}}});
   }
   for (size_t c = 0; c < names_.size(); ++c) {
-    io::GridVariable field{
-        .name = names_[c], .dtype = io::DType::f32, .dimensions = {"time", rows_.name, columns_.name}};
+    io::GridVariable field{.name = names_[c], .dtype = place_.dtype, .dimensions = {"time", rows_.name, columns_.name}};
     if (members_ > 1) field.dimensions.insert(field.dimensions.begin() + 1, "number");
     if (!format_.channels[c].units.empty()) field.attributes["units"] = text(format_.channels[c].units);
-    field.attributes["_FillValue"] = {"", {std::numeric_limits<double>::quiet_NaN()}};
+    if (io::is_float(place_.dtype)) field.attributes["_FillValue"] = {"", {std::numeric_limits<double>::quiet_NaN()}};
     layout.variables.push_back(field);
   }
   return layout;
@@ -143,6 +143,23 @@ void FieldWriter::write(const at::Tensor& moment) {
     if (members_ > 1) shape.insert(shape.begin() + 1, members_);
     writer_->write(names_[c], f32_array(field, shape));
   }
+  write_time();
+}
+
+void FieldWriter::write(const io::Array& frame) {
+  const size_t bytes = frame.byte_count() / names_.size();
+  for (size_t c = 0; c < names_.size(); ++c) {
+    io::Array field(place_.dtype, {1, format_.height, format_.width});
+    if (frame.dtype() != place_.dtype || members_ > 1 || field.byte_count() != bytes)
+      fail(ErrorKind::usage, "[FieldWriter] a frame must be {} [{},{},{}], got {} {}", io::dtype_name(place_.dtype),
+           names_.size(), format_.height, format_.width, io::dtype_name(frame.dtype()), io::shape_text(frame.shape()));
+    std::memcpy(field.bytes().data(), frame.bytes().data() + c * bytes, bytes);
+    writer_->write(names_[c], field);
+  }
+  write_time();
+}
+
+void FieldWriter::write_time() {
   double when = static_cast<double>(written_);
   if (!place_.times.empty()) {
     when = io::CfTime(time_units(), place_.axes.calendar).value(place_.times.at(static_cast<size_t>(written_)));

@@ -20,6 +20,8 @@ struct FieldPlace {
   Axes axes = {};
   std::vector<double> times = {};  // of every frame, in seconds since 1970-01-01; empty: they are numbered
   at::Tensor measured = {};  // [C,H,W] bool: pixels that are known; the others are missing in the file; undefined: all
+  io::DType dtype = io::DType::f32;  // of the variables
+  int zarr_version = 2;              // of stores: 2 or 3
 };
 
 class FieldWriter {
@@ -27,6 +29,9 @@ class FieldWriter {
   // Nothing is at the path before close(). `frames` that will come; fewer are no error.
   FieldWriter(const std::string& path, const FrameFormat& format, const FieldPlace& place, int64_t frames,
               int64_t members = 1);
+
+  // The next frame [C,H,W] of a single member, in the type that the place names.
+  void write(const io::Array& frame);
 
   // The next moment, [C,H,W] or of several members [N,C,H,W], float32 in units.
   void write(const at::Tensor& moment);
@@ -37,6 +42,7 @@ class FieldWriter {
   std::string time_units() const;
   io::GridLayout layout() const;
   void write_coordinates();
+  void write_time();
 
   FrameFormat format_;
   FieldPlace place_;

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "convssm/base/error.h"
 #include "convssm/base/log.h"
 #include "convssm/base/memory.h"
+#include "convssm/data/skipped_files.h"
 
 namespace convssm::data {
 namespace {
 
-constexpr uint64_t chunk_elements = uint64_t{1} << 22;
+constexpr uint64_t chunk_elements = uint64_t{1} << 20;
 
 // Whether values of this type can be anything but pixels.
 bool may_be_bad(const RecordingInfo& info, const PixelRanges& ranges) {
@@ -40,20 +40,26 @@ void look_for_bad_pixels(const RecordingInfo& info, const PixelRanges& ranges, c
 }  // namespace
 
 void for_each_chunk(const RecordingInfo& info,
-                    const std::function<bool(Recording&, int64_t clip, int64_t first, int64_t count)>& look) {
+                    const std::function<bool(Recording&, int64_t clip, int64_t first, int64_t count)>& look,
+                    const std::function<void(const Error&)>& bad) {
   const auto recording = reopen_in_order(info);
   const auto step = static_cast<int64_t>(std::max<uint64_t>(1, chunk_elements / info.frame_elements()));
   for (int64_t clip = 0; clip < info.clips; ++clip) {
     for (int64_t first = 0; first < info.length(clip); first += step) {
-      if (!look(*recording, clip, first, std::min(step, info.length(clip) - first))) return;
+      try {
+        if (!look(*recording, clip, first, std::min(step, info.length(clip) - first))) return;
+      } catch (const Error& error) {
+        if (!bad || !is_of_files(error)) throw;
+        bad(error);
+      }
     }
   }
 }
 
 void check_pixels(const RecordingInfo& info, const PixelRanges& ranges) { look_for_bad_pixels(info, ranges, false); }
 
-FileCheck::FileCheck(const std::vector<RecordingInfo>& files, PixelRanges ranges, uint64_t limit)
-    : ranges_(std::move(ranges)) {
+FileCheck::FileCheck(const std::vector<RecordingInfo>& files, PixelRanges ranges, bool only_warn, uint64_t limit)
+    : ranges_(std::move(ranges)), only_warn_(only_warn) {
   uint64_t bytes = 0;
   for (const RecordingInfo& file : files) {
     if (!may_be_bad(file, ranges_)) continue;
@@ -65,7 +71,7 @@ FileCheck::FileCheck(const std::vector<RecordingInfo>& files, PixelRanges ranges
     thread_ = std::thread([this] { look_through(); });
     return;
   }
-  for (const RecordingInfo& file : files_) check_pixels(file, ranges_);
+  for (const RecordingInfo& file : files_) look_at(file);
 }
 
 FileCheck::~FileCheck() {
@@ -77,11 +83,20 @@ void FileCheck::look_through() {
   try {
     for (const RecordingInfo& file : files_) {
       if (stop_) return;
-      look_for_bad_pixels(file, ranges_, stop_);
+      look_at(file);
     }
   } catch (...) {
     error_ = std::current_exception();
     found_ = true;
+  }
+}
+
+void FileCheck::look_at(const RecordingInfo& file) {
+  try {
+    look_for_bad_pixels(file, ranges_, stop_);
+  } catch (const Error& error) {
+    if (!only_warn_ || !is_of_files(error)) throw;
+    log_warning("data: windows with it are not trained on: {}", error.what());
   }
 }
 

@@ -16,6 +16,8 @@
 #include "convssm/data/codes.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder_index.h"
+#include "convssm/data/order.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/io/array_file.h"
 
 namespace convssm::data {
@@ -59,30 +61,37 @@ at::Tensor read_revisits(ArrayCache& cache, const RecordingInfo& info, int64_t r
   return revisits;
 }
 
+constexpr uint64_t kTries = 64;  // windows of a training, until one can be trained on
+
 class Folder : public Dataset {
  public:
   Folder(const FolderOptions& options, uint64_t seed)
       : options_(options),
         seed_(seed),
         index_(index_folder(options)),
-        has_revisits_(has_revisits(index_.files[0]->info())) {}
+        has_revisits_(has_revisits(index_.files[0]->info())) {
+    for (const ClipRef& clip : index_.clips.train)
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + static_cast<uint64_t>(clip.frames));
+  }
 
   Clips clip(Split split, uint64_t index, int64_t frames) const override {
     const auto window = [&](uint64_t at) {
-      return part(split, at, start(split, at, ref(split, at).frames - frames), frames);
+      const uint64_t number = visited(split, at);
+      return part(split, number, start(split, at, ref(split, number).frames - frames), frames);
     };
-    // What is reported is of all its clips; in training another one takes the place of one that cannot be read.
-    if (!options_.skip_errors || split != Split::train) return window(index);
-    for (uint64_t tries = 0; tries + 1 < size(split); ++tries) {
+    // What is reported is of all its clips; in training another window takes the place of one that cannot be read.
+    if (split != Split::train) return window(index);
+    const uint64_t tries = options_.skip_errors ? std::max(kTries, size(split)) : 1;
+    for (uint64_t at = index;; ++at) {
       try {
-        return window(index + tries);
+        Clips clip = window(at);
+        check_measured(clip.valid, ref(split, visited(split, at)));
+        return clip;
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::io) throw;
-        if (check_) check_->rethrow();  // of all files, not of this clip
-        warn_once(index_.files[ref(split, index + tries).file]->info().path, error.what());
+        if (at - index + 1 >= tries || !is_of_files(error)) throw;
+        warn_once(index_.files[ref(split, visited(split, at)).file]->info().path, error.what());
       }
     }
-    return window(index + size(split) - 1);
   }
 
   Clips part(Split split, uint64_t index, int64_t from, int64_t frames) const override {
@@ -100,7 +109,6 @@ class Folder : public Dataset {
       if (info.may_miss) clip.valid = at::empty(clip.video.sizes(), at::kBool);
       recording.read_pixels(ref.row, first, frames, index_.ranges, clip.video.data_ptr<float>(),
                             info.may_miss ? clip.valid.data_ptr<bool>() : nullptr);
-      check_measured(clip.valid, info, ref.row, first);
     }
     add_timing(clip, recording, ref.row, first, frames);
     if (info.has_actions) clip.actions = recording.read_actions(ref.row, first, frames).unsqueeze(0);
@@ -132,7 +140,7 @@ class Folder : public Dataset {
     if (!index_.codes.none())
       return FrameFormat(1, info.height, info.width, 0, static_cast<double>(index_.codes.count - 1));
     format.channels = index_.ranges.channels;
-    format.clamp = index_.ranges.clamp;
+    format.clamp = index_.ranges.clamp, format.open = index_.ranges.open;
     return format;
   }
 
@@ -149,7 +157,7 @@ class Folder : public Dataset {
     std::vector<RecordingInfo> files;
     for (const auto& file : index_.files) files.push_back(file->info());
     if (!index_.codes.none()) return check_codes(files, index_.codes.count);
-    check_ = std::make_unique<FileCheck>(files, index_.ranges);
+    check_ = std::make_unique<FileCheck>(files, index_.ranges, options_.skip_errors);
   }
 
   std::string short_clips(Split split, int64_t frames) const override {
@@ -183,14 +191,13 @@ class Folder : public Dataset {
   }
 
   // A window of which nothing was measured teaches nothing.
-  static void check_measured(const at::Tensor& valid, const RecordingInfo& info, int64_t row, int64_t first) {
+  void check_measured(const at::Tensor& valid, const ClipRef& ref) const {
     if (!valid.defined()) return;
     const bool* begin = valid.data_ptr<bool>();
     if (std::find(begin, begin + valid.numel(), true) != begin + valid.numel()) return;
-    fail(ErrorKind::data,
-         "[folder] '{}' clip {}: no pixel of the {} frames from {} on was measured; data.on_error=skip trains on "
-         "others instead",
-         info.path, row, valid.size(1), first);
+    fail(ErrorKind::data, "[folder] '{}' clip {}: no pixel of a window of {} frames was measured{}",
+         index_.files[ref.file]->info().path, ref.row, valid.size(1),
+         options_.skip_errors ? "" : "; data.on_error=skip trains on others instead");
   }
 
   void add_timing(Clips& clip, Recording& recording, int64_t row, int64_t first, int64_t frames) const {
@@ -204,6 +211,11 @@ class Folder : public Dataset {
     if (!options_.intervals) return;
     const std::vector<double> intervals = recording.read_intervals(row, first, frames);
     if (!intervals.empty()) clip.timing.dt = tensor(intervals, at::kFloat);
+  }
+
+  // Random windows are taken of long clips more often than of short ones, so that all frames are trained on equally often.
+  uint64_t visited(Split split, uint64_t index) const {
+    return split == Split::train && options_.random_crop && !ends_.empty() ? visited_part(index, ends_, seed_) : index;
   }
 
   // The first frame of the window, of `spare` + 1 possible ones.
@@ -220,7 +232,8 @@ class Folder : public Dataset {
   FolderOptions options_;
   uint64_t seed_;
   FolderIndex index_;
-  bool has_revisits_;  // of the first file, and so of all
+  bool has_revisits_;           // of the first file, and so of all
+  std::vector<uint64_t> ends_;  // of the training clips, laid one after the other
   mutable std::mutex mutex_;
   mutable std::set<std::string> warned_;
   mutable std::unique_ptr<FileCheck> check_;  // once it was asked for
@@ -243,6 +256,12 @@ void check(const FolderOptions& o) {
     fail(ErrorKind::usage, "[folder] codes have no pixels: size and colour are for videos");
   }
   check_layout(o.reading.layout);
+  const std::vector<std::string>& names = o.reading.fields.variables;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<int64_t>(i), names[i]) !=
+        names.begin() + static_cast<int64_t>(i))
+      fail(ErrorKind::usage, "[folder] variables names '{}' twice", names[i]);
+  }
 }
 
 }  // namespace
@@ -309,6 +328,12 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
     }
     o.reading.missing = text == "mask" ? Missing::mask : text == "fail" ? Missing::refuse : Missing::found;
   });
+  if (json.contains("missing_value")) {
+    o.reading.missing_value = 0;
+    read("missing_value", *o.reading.missing_value);
+    if (o.reading.missing == Missing::refuse)
+      fail(ErrorKind::usage, "[folder] missing: fail refuses what missing_value names; leave one of them out");
+  }
   bool split_time = false;
   choice("split", "clips", "time", split_time);
   if (json.contains("split")) o.split_time = split_time;
@@ -319,6 +344,7 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("min_frames", o.min_frames);
   choice("crop", "start", "random", o.random_crop);
   choice("on_error", "fail", "skip", o.skip_errors);
+  o.reading.skip_errors = o.skip_errors;
   read.finish();
   check(o);
   return o;

@@ -29,13 +29,14 @@ struct FolderOptions {
   int64_t codebook_size = 0;  // of codes; 0: as the files say, or as many as are found
   // The values that become -1 and 1: one number, or one for each channel. Not given: 0 and 255 for u8 and whole numbers
   // within; 0 and 1, or -1 and 1, for others that lie within. Animations and pictures are always 0 to 255.
-  // `mean`, `std` instead: four deviations around the mean.
+  // `mean`, `std` instead, of the logarithm where there is one: four deviations around the mean, and values beyond are no mistake.
   std::vector<double> low, high, mean, std;
   std::vector<double> log_offset;       // one, or one for each channel; above 0: of log(x + log_offset), for rain
   std::vector<std::string> channels;    // their names, if they have any; of grid files those of the variables
   std::vector<std::string> diagnostic;  // names of channels that are forecast and never seen
   bool clamp = false;                   // bring values outside to the nearer end instead of refusing them
-  // `crop`: random | start, which window of longer clips training takes; the other splits take the start
+  // `crop`: random | start, which window of longer clips training takes: any, of all their frames equally often, or the first; the
+  // other splits take the start
   bool random_crop = true;
   // `split`: time | clips, how splits are cut: the last part of the time, or whole clips by lots. Not given: time for recordings
   // whose clips are pieces of one, and for one that is alone.
@@ -43,8 +44,9 @@ struct FolderOptions {
   int64_t split_gap = 0;  // frames between the parts, which no split has
   bool intervals =
       false;  // `dt`: ignore | use, whether clips say how far apart their frames are, where that is not even
-  int64_t min_frames = 0;    // clips with fewer are left out
-  bool skip_errors = false;  // `on_error`: fail | skip, whether files that cannot be read are left out, with a warning
+  int64_t min_frames = 0;  // clips with fewer are left out
+  // `on_error`: fail | skip, whether files that cannot be read are left out, and windows that cannot be trained on, with warnings.
+  bool skip_errors = false;
 
   static FolderOptions from_json(const nlohmann::json& json);
 };

@@ -14,6 +14,7 @@
 #include "convssm/data/codes.h"
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 
@@ -23,13 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t cache_bytes = uint64_t{256} << 20;
-
-// The first five of them.
-std::string some_of(const std::vector<std::string>& names) {
-  const size_t shown = std::min<size_t>(5, names.size());
-  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<int64_t>(shown), ", "),
-                     shown < names.size() ? ", ..." : "");
-}
 
 // "'a.npy' (7)", or "'b.h5' (3 of 5 clips)".
 std::string short_text(const std::string& name, const RecordingInfo& info, int64_t taken) {
@@ -48,34 +42,51 @@ void note_short_files(FolderIndex& index, int64_t min_frames, const std::vector<
                                     too_short.size(), files, some_of(too_short)));
 }
 
-struct Skipped {
-  std::vector<std::string> names;
-  std::string reason;  // of the first
-};
-
 // Opens a file and reads its actions; null if it cannot be read and such files are left out.
 std::unique_ptr<Recording> open_file(const std::string& folder, const std::string& name, const FolderOptions& o,
-                                     const RecordingOptions& reading, ActionsSeen& seen, Skipped& skipped) {
+                                     const RecordingOptions& reading, ActionsSeen& seen, SkippedFiles& skipped) {
   try {
     RecordingOptions own = reading;
     own.name = name;
     auto file = open_recording(recording_path(folder, name), own);
+    check_field_options(file->info());
     look_at_actions(*file, o, seen);
     return file;
   } catch (const Error& error) {
-    if (!o.skip_errors || error.kind() == ErrorKind::usage) throw;
-    if (skipped.names.empty()) skipped.reason = error.what();
-    skipped.names.push_back(name);
+    if (!o.skip_errors) throw;
+    skipped.add(name, error);
     return nullptr;
   }
 }
 
-void note_skipped(FolderIndex& index, const std::string& folder, const Skipped& skipped, size_t files) {
-  if (skipped.names.empty()) return;
-  const std::string text = skipped_text(skipped.names, skipped.reason, files);
-  if (skipped.names.size() == files) fail(ErrorKind::data, "[folder] '{}': {}", folder, text);
+void note_skipped(FolderIndex& index, const std::string& folder, const SkippedFiles& skipped, size_t files) {
+  if (skipped.none()) return;
+  const std::string text = skipped.text(files);
+  if (skipped.count() == files) fail(ErrorKind::data, "[folder] '{}': {}", folder, text);
   log_warning("data: {}", text);
   index.notes.push_back(text);
+}
+
+// Fields of train/ and test/ are the same quantities in the same units; of the same place, or that is said.
+void check_same_fields(FolderIndex& index, const RecordingInfo& other) {
+  const RecordingInfo& first = index.files[0]->info();
+  const auto text = [](const Channel& channel) { return fmt::format("{} [{}]", channel.name, channel.units); };
+  const auto all = [&](const RecordingInfo& info) {
+    std::vector<std::string> names;
+    std::ranges::transform(info.named_channels, std::back_inserter(names), text);
+    return names;
+  };
+  if (all(first) != all(other)) {
+    fail(ErrorKind::data,
+         "[folder] all recordings must have the same channels: '{}' has {}, '{}' has {}; name those to take by "
+         "data.variables",
+         first.path, fmt::join(all(first), ", "), other.path, fmt::join(all(other), ", "));
+  }
+  const bool one_place =
+      first.axes.rows.values == other.axes.rows.values && first.axes.columns.values == other.axes.columns.values;
+  if (one_place) return;
+  index.notes.push_back(fmt::format("'{}' and '{}' are of different places", first.path, other.path));
+  log_warning("data: {}", index.notes.back());
 }
 
 // Opens all recordings below `folder` and adds their clips to `clips`.
@@ -84,13 +95,16 @@ void add_files(FolderIndex& index, const std::string& folder, const FolderOption
   const FoundFiles found = find_recordings(folder, Kinds::one);
   if (found.names.empty()) fail_no_recordings(folder, found);
   std::vector<std::string> too_short;
-  Skipped skipped;
+  SkippedFiles skipped;
   SlowProgress progress("reading the heads of files", found.names.size());
   for (const std::string& name : found.names) {
     progress.next();
     auto file = open_file(folder, name, o, reading, seen, skipped);
     if (!file) continue;
-    if (!index.files.empty()) check_fit(index.files[0]->info(), file->info());
+    if (!index.files.empty()) {
+      check_fit(index.files[0]->info(), file->info());
+      check_same_fields(index, file->info());
+    }
     const RecordingInfo& info = file->info();
     const size_t before = clips.size();
     for (int64_t row = 0; row < info.clips; ++row) {
@@ -115,6 +129,15 @@ std::string split_folder(const std::string& path, Split split) { return (fs::pat
 
 bool has_split(const std::string& path, Split split) { return fs::is_directory(split_folder(path, split)); }
 
+// Whether the training clips are parts of one recording, whose order in time is known.
+bool are_pieces_of_one(const FolderIndex& index) {
+  const std::vector<ClipRef>& train = index.clips.train;
+  if (train.empty()) return false;
+  const RecordingInfo& first = index.files[train[0].file]->info();
+  return (first.in_time_order || first.clips == 1) &&
+         std::ranges::all_of(train, [&](const ClipRef& clip) { return clip.file == train[0].file; });
+}
+
 // What is missing of the splits is taken from the training clips.
 void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
   check_splits(o.path);
@@ -130,8 +153,7 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
     if (split == Split::valid) valid_fraction = 0;
     if (split == Split::test) test_fraction = 0;
   }
-  const bool pieces =
-      index.files.size() == 1 && (index.files[0]->info().in_time_order || index.files[0]->info().clips == 1);
+  const bool pieces = are_pieces_of_one(index);
   if (o.split_time == true && !pieces) {
     fail(ErrorKind::usage,
          "[folder] split: time is for one recording, whose end is kept apart; '{}' holds {}, whose order in time "
@@ -139,9 +161,15 @@ void find_clips(FolderIndex& index, const FolderOptions& o, ActionsSeen& seen) {
          "split out, or put clips for testing into test/",
          o.path, index.files.size() > 1 ? fmt::format("{} recordings", index.files.size()) : "several clips");
   }
-  const auto notes = o.split_time.value_or(pieces) ? split_time(index.clips, test_fraction, valid_fraction, o.split_gap)
-                                                   : split_clips(index.clips, test_fraction, valid_fraction,
-                                                                 [&](const ClipRef& clip) { return lot(index, clip); });
+  const bool by_time = o.split_time.value_or(pieces);
+  if (o.split_gap > 0 && !(by_time && test_fraction + valid_fraction > 0)) {
+    fail(ErrorKind::usage,
+         "[folder] split_gap is for one recording that is split by time; the clips of '{}' are split {}; leave it out",
+         o.path, by_time ? "by folders" : "by their names");
+  }
+  const auto notes = by_time ? split_time(index.clips, test_fraction, valid_fraction, o.split_gap)
+                             : split_clips(index.clips, test_fraction, valid_fraction,
+                                           [&](const ClipRef& clip) { return lot(index, clip); });
   index.notes.insert(index.notes.end(), notes.begin(), notes.end());
   const auto is_short = [&](const ClipRef& clip) { return clip.frames < o.min_frames; };  // of pieces that were cut
   for (auto* clips : {&index.clips.train, &index.clips.valid, &index.clips.test}) std::erase_if(*clips, is_short);
@@ -159,7 +187,7 @@ void find_code_format(FolderIndex& index, const FolderOptions& o, const std::vec
 
 void find_ranges(FolderIndex& index, const FolderOptions& o, const std::vector<RecordingInfo>& infos) {
   const FoundChannels found = find_channels(infos, o);
-  index.ranges = {found.channels, o.clamp};
+  index.ranges = {found.channels, o.clamp, !o.mean.empty()};
   index.looked_through = o.low.empty() && o.mean.empty();  // by type or by all values
   FrameFormat format;
   format.channels = found.channels;
@@ -206,13 +234,6 @@ std::vector<SplitFolder> split_folders(const std::string& path) {
     if (has_split(path, split)) folders.push_back({split, split_folder(path, split)});
   }
   return folders;
-}
-
-std::string skipped_text(const std::vector<std::string>& names, const std::string& reason, size_t files) {
-  std::vector<std::string> quoted;
-  for (const std::string& name : names) quoted.push_back(fmt::format("'{}'", name));
-  return fmt::format("{} of {} files cannot be read and are left out: {}; the first: {}", names.size(), files,
-                     some_of(quoted), reason);
 }
 
 RecordingOptions reading_of(const FolderOptions& o, const std::vector<SplitFolder>& folders) {

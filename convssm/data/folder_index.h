@@ -23,9 +23,6 @@ struct FolderIndex {
   std::vector<std::string> notes;  // what was found and how it is read
 };
 
-// "5 of 900 files cannot be read and are left out: 'a.npz', ...; the first: reason"
-std::string skipped_text(const std::vector<std::string>& names, const std::string& reason, size_t files);
-
 // Error(data) if there is valid/ or test/ below a folder without train/: pooled and split by lots, clips of test/ would be
 // trained on.
 void check_splits(const std::string& path);

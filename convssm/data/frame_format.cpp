@@ -121,6 +121,7 @@ FrameFormat FrameFormat::from_json(const nlohmann::json& json) {
   read("height", format.height);
   read("width", format.width);
   read("clamp", format.clamp);
+  read("open", format.open);
   if (json.is_object() && json.contains("channels") && json["channels"].is_array()) {
     std::vector<nlohmann::json> list;
     read("channels", list);
@@ -137,7 +138,7 @@ FrameFormat FrameFormat::from_json(const nlohmann::json& json) {
 
 nlohmann::json FrameFormat::to_json() const {
   const auto plain = [&](const Channel& c) { return c == Channel{"", channels[0].low, channels[0].high}; };
-  if (!clamp && !channels.empty() && std::ranges::all_of(channels, plain)) {
+  if (!clamp && !open && !channels.empty() && std::ranges::all_of(channels, plain)) {
     const Channel& each = channels[0];
     return {{"height", height}, {"width", width}, {"channels", depth()}, {"low", each.low}, {"high", each.high}};
   }
@@ -151,6 +152,7 @@ nlohmann::json FrameFormat::to_json() const {
   }
   nlohmann::json json{{"height", height}, {"width", width}, {"channels", list}};
   if (clamp) json["clamp"] = true;
+  if (open) json["open"] = true;
   return json;
 }
 

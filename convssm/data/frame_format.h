@@ -39,6 +39,7 @@ struct FrameFormat {
 
   std::vector<Channel> channels;
   int64_t height = 0, width = 0;
+  bool open = false;   // values outside of a range are beyond -1 and 1, not a mistake
   bool clamp = false;  // stored values outside of a range were brought to the nearer end; otherwise there were none
 
   int64_t depth() const { return static_cast<int64_t>(channels.size()); }
@@ -52,7 +53,7 @@ struct FrameFormat {
   std::string range_options() const;                 // "data.low=0 data.high=255", the options that give these ranges
 
   // {"height", "width", "channels": [{"low", "high", and what else differs from the default: "name", "units", "log_offset",
-  // "diagnostic"}, ...], "clamp" if true}; if they differ in nothing, unless clamped, {"channels": 3, "low", "high", ...}.
+  // "diagnostic"}, ...], "clamp" and "open" if true}; if they differ in nothing, unless clamped or open, {"channels": 3, "low", "high", ...}.
   static FrameFormat from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <ranges>
 
@@ -16,6 +17,7 @@
 #include "convssm/data/folder_actions.h"
 #include "convssm/data/folder_index.h"
 #include "convssm/data/recording_files.h"
+#include "convssm/data/skipped_files.h"
 #include "convssm/data/value_range.h"
 #include "convssm/io/array_file.h"
 #include "convssm/io/file_kind.h"
@@ -150,12 +152,26 @@ void list_variables(Inspection& found, const std::string& path) {
 struct FileFindings {
   RecordingInfo info;
   std::vector<Extremes> values;
+  std::vector<TimeSpan> spans = {};
 };
+
+// Of each clip; empty if nobody knows when frames were taken.
+std::vector<TimeSpan> spans_of(const Recording& recording) {
+  const RecordingInfo& info = recording.info();
+  std::vector<TimeSpan> spans;
+  for (int64_t clip = 0; clip < info.clips; ++clip) {
+    const std::vector<double> first = recording.read_times(clip, 0, 1);
+    if (first.empty()) return {};
+    spans.push_back({first[0], recording.read_times(clip, info.length(clip) - 1, 1)[0], info.length(clip)});
+  }
+  return spans;
+}
 
 FileFindings look_at(const std::string& path, const FolderOptions& o, const RecordingOptions& reading,
                      ActionsSeen& seen) {
   const auto recording = open_recording(path, reading);
-  FileFindings found{recording->info(), {}};
+  check_field_options(recording->info());
+  FileFindings found{recording->info(), {}, spans_of(*recording)};
   const RecordingInfo& info = found.info;
   const uint64_t bytes = static_cast<uint64_t>(info.all_frames()) * info.frame_elements() * io::dtype_size(info.dtype);
   const uint64_t every = info.sequential ? 1 : 1 + bytes / kLookedThrough;
@@ -177,7 +193,13 @@ void add_file(Inspection& found, const FileFindings& file) {
     whole.add(file.values[c]);
   }
   found.values.add(whole);
-  if (found.problem.empty()) found.problem = not_finite_text(info, whole);
+  found.spans.insert(found.spans.end(), file.spans.begin(), file.spans.end());
+  const std::string bad = not_finite_text(info, whole);
+  if (info.reading.skip_errors && !bad.empty()) {
+    found.notes.push_back(bad);
+  } else if (found.problem.empty()) {
+    found.problem = bad;
+  }
   found.clips += static_cast<uint64_t>(info.clips);
   found.shortest = found.files.empty() ? info.frames : std::min(found.shortest, info.frames);
   found.longest = std::max(found.longest, info.longest());
@@ -216,9 +238,10 @@ void inspect_folder(Inspection& found, const std::string& folder, const FolderOp
 void note_broken(Inspection& found, const std::string& reason, bool skip) {
   if (found.broken.empty()) return;
   const size_t all = found.broken.size() + found.files.size();
-  const std::string text = skipped_text(found.broken, reason, all);
   if (skip && !found.files.empty()) {
-    found.notes.push_back(text);
+    SkippedFiles skipped;
+    for (const std::string& path : found.broken) skipped.add(path, Error(ErrorKind::data, reason));
+    found.notes.push_back(skipped.text(all));
   } else {
     found.problem = all == 1 ? reason
                              : fmt::format("{} ({} of {} files cannot be read; on_error: skip leaves them out)", reason,
@@ -291,9 +314,10 @@ io::Image frame_strip(const Inspection& found, int64_t count) {
   const PixelRanges ranges = shown_ranges(found);
   const auto recording = reopen_in_order(file);
   std::vector<float> pixels(file.frame_elements());
+  const auto valid = std::make_unique<bool[]>(pixels.size());  // where all are, none is looked at
   for (int64_t i = 0; i < frames; ++i) {
     const int64_t frame = frames == 1 ? 0 : i * (file.frames - 1) / (frames - 1);
-    recording->read_pixels(0, frame, 1, ranges, pixels.data());
+    recording->read_pixels(0, frame, 1, ranges, pixels.data(), file.may_miss ? valid.get() : nullptr);
     for (int64_t p = 0; p < H * zoom * W * zoom * channels; ++p) {
       const int64_t c = p % channels, x = p / channels % (W * zoom), y = p / channels / (W * zoom);
       const double value = pixels[static_cast<size_t>((c * H + y / zoom) * W + x / zoom)];

@@ -18,6 +18,12 @@ struct ArraySummary {
   std::string dimensions = {};    // "[time, lat, lon]" of grid files
 };
 
+// When a clip begins and ends, in seconds since 1970-01-01 of the calendar of its axes.
+struct TimeSpan {
+  double first = 0, last = 0;
+  int64_t frames = 0;
+};
+
 struct Inspection {
   std::string path;
   std::vector<ArraySummary> arrays;                      // of the first file
@@ -28,6 +34,7 @@ struct Inspection {
   int64_t shortest = 0, longest = 0;  // frames
   Extremes values;                    // over all files
   std::vector<Extremes> channels;     // of each channel
+  std::vector<TimeSpan> spans;        // of all clips, if their times are known
   CodeFormat codes;                   // if these are clips of codes
   std::vector<std::string> notes;     // on actions, and on files that are left out
   std::string yaml;                   // the section `data:` that reads it

@@ -1,9 +1,11 @@
 // What an inspection found, for people and for programs.
 #include <filesystem>
+#include <ranges>
 
 #include "convssm/base/error.h"
 #include "convssm/base/json.h"
 #include "convssm/data/inspect.h"
+#include "convssm/io/cf_time.h"
 #include "convssm/io/text.h"
 
 namespace convssm::data {
@@ -61,6 +63,41 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
   for (const std::string& note : found.notes) lines.push_back(fmt::format("{:<10} {}", "note", note));
 }
 
+// Each channel with what was found of it.
+nlohmann::json channels_json(const Inspection& found) {
+  const std::vector<Channel>& named = found.files[0].named_channels;
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t c = 0; c < found.channels.size(); ++c) {
+    const Extremes& values = found.channels[c];
+    const Channel channel = c < named.size() ? named[c] : Channel{};
+    list.push_back(
+        {{"name", channel.name},
+         {"units", channel.units},
+         {"low", values.low},
+         {"high", values.high},
+         {"missing", values.values == 0 ? 0.0 : static_cast<double>(values.nan) / static_cast<double>(values.values)}});
+    if (io::is_float(found.files[0].dtype))
+      list.back().update({{"mean", values.mean}, {"deviation", values.deviation()}});
+  }
+  return list;
+}
+
+// The usual step, and when each piece between gaps begins and ends; null if nobody knows.
+nlohmann::json times_json(const Inspection& found) {
+  constexpr size_t most = 1000;
+  if (found.spans.empty()) return nullptr;
+  const RecordingInfo& first = found.files[0];
+  const io::CfTime time("seconds since 1970-01-01", first.axes.calendar);
+  nlohmann::json pieces = nlohmann::json::array();
+  for (const TimeSpan& span : found.spans | std::views::take(most))
+    pieces.push_back({{"first", time.text(span.first)}, {"last", time.text(span.last)}, {"frames", span.frames}});
+  return {{"calendar", first.axes.calendar},
+          {"step_seconds", first.axes.step},
+          {"step_months", first.axes.months},
+          {"gaps", first.in_time_order ? first.clips - 1 : 0},
+          {"pieces", pieces}};
+}
+
 }  // namespace
 
 std::vector<std::string> inspection_lines(const Inspection& found) {
@@ -95,6 +132,8 @@ nlohmann::json inspection_json(const Inspection& found) {
                {"height", first.height},
                {"width", first.width},
                {"channels", first.channels},
+               {"fields", channels_json(found)},
+               {"times", times_json(found)},
                {"actions", first.has_actions},
                {"action_maps", first.action_maps},
                {"codes", found.codes.count},

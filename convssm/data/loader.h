@@ -30,7 +30,7 @@ struct LoaderOptions {
 
 struct Batch {
   Clips clips;
-  std::vector<uint64_t> indices;  // as Dataset::clip takes them; modulo the size: which clips
+  std::vector<uint64_t> indices;  // as Dataset::clip takes them
   uint64_t number = 0;
   std::vector<bool> begins = {};  // of a walk: rows that have nothing before them
 };

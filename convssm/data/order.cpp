@@ -2,6 +2,8 @@
 // clips is permuted again until it falls inside.
 #include "convssm/data/order.h"
 
+#include <algorithm>
+
 #include "convssm/base/error.h"
 #include "convssm/base/random.h"
 
@@ -59,6 +61,15 @@ std::vector<uint64_t> batch_indices(Split split, uint64_t seed, uint64_t number,
     indices[i] = epoch * size + permute(indices[i] % size, size, key);
   }
   return indices;
+}
+
+// The line is cut into as many equal stretches as there are visits, all moved by the same chance: exact in integers.
+uint64_t visited_part(uint64_t index, const std::vector<uint64_t>& ends, uint64_t seed) {
+  const uint64_t visits = ends.size(), line = visits == 0 ? 0 : ends.back();
+  if (line == 0) fail(ErrorKind::usage, "[visited_part] parts must have a length");
+  const uint64_t at = index % visits, moved = Stream(seed, "folder: visits", index / visits).below(line);
+  const uint64_t place = line / visits * at + (line % visits * at + moved) / visits;
+  return static_cast<uint64_t>(std::ranges::upper_bound(ends, place) - ends.begin());
 }
 
 }  // namespace convssm::data

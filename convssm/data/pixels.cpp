@@ -21,7 +21,8 @@ struct Place {
       fmt::format("[folder] '{}' clip {}, frame {}, channel {}{}, row {}, column {}", info.path, clip, p.frame,
                   p.channel, channel.name.empty() ? "" : fmt::format(" ({})", channel.name), p.row, p.column);
   if (!std::isfinite(value))
-    fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out", where, value);
+    fail(ErrorKind::data, "{}: the value is {}, not a number; clean the file, or leave it out{}", where, value,
+         std::isnan(value) ? "; data.missing=mask takes NaN for pixels that were not measured" : "");
   fail(ErrorKind::data,
        "{}: the value {} is outside of low {} to high {}; set data.low and data.high, or cut it with "
        "data.clamp=true (generate: --clamp)",
@@ -40,6 +41,7 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
     fail(ErrorKind::usage, "[pixels] '{}' has {} channels, got ranges of {}", info.path, C, ranges.channels.size());
   }
   const bool last = channels_last(info.layout);
+  const double most = ranges.open && !ranges.clamp ? kMostOpen : 1;
   const int64_t step_c = last ? 1 : H * W, step_w = last ? C : 1, step_h = W * step_w;
   with_numbers(stored, [&](auto values) {
     const int64_t frames = static_cast<int64_t>(values.size()) / (C * H * W);
@@ -59,10 +61,10 @@ void to_pixels(const RecordingInfo& info, int64_t clip, int64_t first_frame, con
             }
             if (ranges.clamp && std::isfinite(value)) value = std::clamp(value, channel.low, channel.high);
             const double pixel = (channel.scaled(value) - low) * factor - 1;
-            if (!(std::abs(pixel) <= 1 + tolerance)) {  // or NaN
+            if (!(std::abs(pixel) <= most + tolerance)) {  // or NaN
               fail_pixel(info, clip, {first_frame + t, c, h, w}, value, channel);
             }
-            *out++ = static_cast<float>(std::clamp(pixel, -1.0, 1.0));
+            *out++ = static_cast<float>(std::clamp(pixel, -most, most));
           }
         }
       }

@@ -15,8 +15,11 @@ namespace convssm::data {
 struct PixelRanges {
   std::vector<Channel> channels;  // of the frames, in order
   bool clamp = false;             // values outside are brought to the nearer end; otherwise they are an error
+  bool open = false;              // or beyond -1 and 1: of normalizers without ends, up to kMostOpen
 };
 
+inline constexpr double kMostOpen =
+    25;                              // a hundred deviations, where four are 1: what is beyond is no value but a mistake
 inline constexpr float kFiller = 0;  // of pixels that were not measured (Clips::valid)
 
 // Frames `first_frame` .. of a clip of the recording, `stored` their elements as they are stored, to out [T,C,H,W]. With `valid`,

@@ -101,6 +101,21 @@ RecordingInfo begin_info(const std::string& path, const char* kind, const Record
   return info;
 }
 
+io::Array with_channels_last(const io::Array& frames) {
+  const std::vector<int64_t>& s = frames.shape();
+  io::Array turned(frames.dtype(), {s[0], s[2], s[3], s[1]});
+  const size_t size = io::dtype_size(frames.dtype()), pixels = static_cast<size_t>(s[2] * s[3]),
+               C = static_cast<size_t>(s[1]);
+  const std::byte* from = frames.bytes().data();
+  std::byte* to = turned.bytes().data();
+  for (int64_t t = 0; t < s[0]; ++t, from += pixels * C * size) {
+    for (size_t p = 0; p < pixels; ++p) {
+      for (size_t c = 0; c < C; ++c, to += size) std::memcpy(to, from + (c * pixels + p) * size, size);
+    }
+  }
+  return turned;
+}
+
 std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info) {
   RecordingOptions options = info.reading;
   options.access = Access::in_order, options.actions = options.actions_required = false;

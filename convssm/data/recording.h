@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,9 @@ struct RecordingOptions {
   FieldChoice fields = {};                 // of grid files: which variables
   std::vector<std::string> forcings = {};  // of grid files: what is known in advance (forcings.h), as actions
   Missing missing = Missing::found;
-  std::string name = {};                   // for the info; "": the path
+  std::optional<double> missing_value = {};  // a number that stands for pixels that were not measured
+  bool skip_errors = false;  // of a folder of grid files: those that cannot be opened are left out, with a warning
+  std::string name = {};     // for the info; "": the path
   std::shared_ptr<ArrayCache> cache = {};  // where random access keeps what can only be read whole; null: its own
 };
 
@@ -149,6 +152,9 @@ std::unique_ptr<Recording> open_recording(const std::string& path, const Recordi
 
 // What every kind of recording says about itself first.
 RecordingInfo begin_info(const std::string& path, const char* kind, const RecordingOptions& options);
+
+// Frames [T,C,H,W] as [T,H,W,C], elements of any type.
+io::Array with_channels_last(const io::Array& frames);
 
 // Opens the same once more, in order and without its actions.
 std::unique_ptr<Recording> reopen_in_order(const RecordingInfo& info);

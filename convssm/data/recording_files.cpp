@@ -21,6 +21,7 @@
 #include "convssm/data/field_file.h"
 #include "convssm/data/field_recording.h"
 #include "convssm/data/frame_folder.h"
+#include "convssm/data/masked_recording.h"
 #include "convssm/data/viewed_recording.h"
 #include "convssm/io/animation.h"
 #include "convssm/io/file_kind.h"
@@ -158,7 +159,23 @@ std::unique_ptr<Recording> open_recording(const std::string& path, const Recordi
          info.like_actions.empty() ? "nothing that could be actions"
                                    : fmt::format("'{}', which could be actions", info.like_actions[0]));
   }
+  if (masks(recording->info(), options)) recording = mask_recording(std::move(recording), options);
   return options.view.changes() ? view_recording(std::move(recording), options.view) : std::move(recording);
+}
+
+void check_field_options(const RecordingInfo& info) {
+  if (info.kind == "field") return;
+  const RecordingOptions& o = info.reading;
+  const char* option = !o.fields.variables.empty() ? "variables"
+                       : !o.fields.select.empty()  ? "select"
+                       : !o.forcings.empty()       ? "forcings"
+                                                   : nullptr;
+  if (!option) return;
+  fail(
+      ErrorKind::usage,
+      "[folder] data.{} is for grid files (NetCDF, Zarr, GRIB), '{}' is a recording of the kind '{}'; leave it out, or "
+      "give the grid file",
+      option, info.path, info.kind);
 }
 
 bool is_picture(const std::string& path) {

@@ -21,6 +21,9 @@ bool is_field_file(const std::string& path);
 std::vector<std::string> field_files(const std::string& folder);
 bool holds_fields(const std::string& path);
 
+// Error(usage) if a recording that is no grid file was opened with options of those: variables, select, forcings.
+void check_field_options(const RecordingInfo& info);
+
 // Clips of a recording, found without unpacking animations.
 int64_t count_clips(const std::string& path, const RecordingOptions& options);
 

@@ -9,6 +9,7 @@
 
 #include "convssm/base/error.h"
 #include "convssm/base/log.h"
+#include "convssm/base/nearest.h"
 #include "convssm/data/file_check.h"
 
 namespace convssm::data {
@@ -21,7 +22,8 @@ Extremes all_extremes(const std::vector<RecordingInfo>& files) {
   for (const RecordingInfo& file : files) {
     Extremes one;
     for (const Extremes& channel : recording_extremes(file)) one.add(channel);
-    if ((file.may_miss ? 0 : one.nan) + one.infinite > 0) fail(ErrorKind::data, "{}", not_finite_text(file, one));
+    if (!file.reading.skip_errors && (file.may_miss ? 0 : one.nan) + one.infinite > 0)
+      fail(ErrorKind::data, "{}", not_finite_text(file, one));
     found.add(one);
   }
   return found;
@@ -38,9 +40,19 @@ FoundRange find_range(const std::vector<RecordingInfo>& files) {
   return usual_range(dtype, by_type ? Extremes{} : all_extremes(files));
 }
 
-// Throws unless a list has nothing, or `one` element for all, or one for each channel.
-void check_count(const char* option, size_t found, bool one, size_t channels) {
+// Throws unless a list has nothing, or `one` element for all, or one for each channel. A guessed layout may be what is wrong.
+void check_count(const char* option, size_t found, bool one, const RecordingInfo& info) {
+  const auto channels = static_cast<size_t>(info.channels);
   if (found == 0 || found == channels || (one && found == 1)) return;
+  const bool guessed = info.kind == "array" && info.reading.layout.empty() && info.shape.size() >= 4;
+  const std::string other =
+      guessed ? layout_with_channels(info.layout, info.shape, static_cast<int64_t>(found)) : std::string();
+  if (!other.empty()) {
+    fail(ErrorKind::data,
+         "[folder] '{}' is read as {} ({}), whose frames have {} channel{}, but data.{} has {} values; set "
+         "data.layout={}",
+         info.path, info.layout.letters, info.layout.reason, channels, channels == 1 ? "" : "s", option, found, other);
+  }
   fail(ErrorKind::usage, "[folder] {} has {} values, the frames have {} channel{}", option, found, channels,
        channels == 1 ? "" : "s");
 }
@@ -56,7 +68,7 @@ void mark_diagnostic(std::vector<Channel>& channels, const std::vector<std::stri
     if (channel == channels.end()) {
       std::vector<std::string> known;
       for (const Channel& other : channels) known.push_back(other.name);
-      fail(ErrorKind::usage, "[folder] diagnostic: no channel '{}'; there are {}", name, fmt::join(known, ", "));
+      fail_unknown("[folder] diagnostic: there is no channel", name, known);
     }
     channel->diagnostic = true;
   }
@@ -69,13 +81,22 @@ void mark_diagnostic(std::vector<Channel>& channels, const std::vector<std::stri
 
 std::vector<Extremes> recording_extremes(const RecordingInfo& info, uint64_t every) {
   std::vector<Extremes> found(static_cast<size_t>(info.channels));
-  uint64_t part = 0;
-  for_each_chunk(info, [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
-    if (part++ % every != 0) return true;
-    const auto some = channel_extremes(recording.read(clip, first, count));
-    for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
-    return true;
-  });
+  uint64_t part = 0, bad = 0;
+  std::string reason;  // of the first that cannot be read
+  const auto leave_out = [&](const Error& error) {
+    if (bad++ == 0) reason = error.what();
+  };
+  for_each_chunk(
+      info,
+      [&](Recording& recording, int64_t clip, int64_t first, int64_t count) {
+        if (part++ % every != 0) return true;
+        const auto some = channel_extremes(recording.read(clip, first, count));
+        for (size_t c = 0; c < found.size(); ++c) found[c].add(some[c]);
+        return true;
+      },
+      info.reading.skip_errors ? std::function<void(const Error&)>(leave_out) : nullptr);
+  if (bad > 0 && found[0].values == 0) fail(ErrorKind::data, "{}", reason);
+  if (bad > 0) log_warning("data: the range of values is found without {} parts that cannot be read: {}", bad, reason);
   return found;
 }
 
@@ -108,12 +129,12 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const Folde
   if (o.mean.empty() != o.std.empty()) fail(ErrorKind::usage, "[folder] mean and std are given together or not");
   if (!o.low.empty() && !o.mean.empty())
     fail(ErrorKind::usage, "[folder] give low and high, or mean and std, not both");
-  check_count("low", o.low.size(), true, C);
-  check_count("high", o.high.size(), true, C);
-  check_count("mean", o.mean.size(), true, C);
-  check_count("std", o.std.size(), true, C);
-  check_count("log_offset", o.log_offset.size(), true, C);
-  check_count("channels", o.channels.size(), false, C);
+  check_count("low", o.low.size(), true, files[0]);
+  check_count("high", o.high.size(), true, files[0]);
+  check_count("mean", o.mean.size(), true, files[0]);
+  check_count("std", o.std.size(), true, files[0]);
+  check_count("log_offset", o.log_offset.size(), true, files[0]);
+  check_count("channels", o.channels.size(), false, files[0]);
   FoundChannels found;
   found.channels = files[0].named_channels;
   found.channels.resize(C);
@@ -135,8 +156,10 @@ FoundChannels find_channels(const std::vector<RecordingInfo>& files, const Folde
     }
     for (size_t c = 0; c < C; ++c) {
       const double middle = of_channel(o.mean, c, 0), half = kDeviations * of_channel(o.std, c, 0);
-      found.channels[c].low = of_channel(o.low, c, middle - half);
-      found.channels[c].high = of_channel(o.high, c, middle + half);
+      Channel& channel = found.channels[c];
+      const auto unscaled = [&](double x) { return channel.log_offset > 0 ? std::exp(x) - channel.log_offset : x; };
+      channel.low = of_channel(o.low, c, unscaled(middle - half));
+      channel.high = of_channel(o.high, c, unscaled(middle + half));
     }
     found.reason = o.low.empty() ? fmt::format("mean and {} standard deviations, given", kDeviations) : "given";
   }

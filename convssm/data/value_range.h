@@ -30,7 +30,8 @@ inline constexpr double kDeviations = 4;
 // The range that values of this type and these extremes are taken to be in. Error(data) as find_channels.
 FoundRange usual_range(io::DType dtype, const Extremes& found);
 
-// Of each channel over all frames of a recording, read a few frames at a time; or over every n-th such part of them.
+// Of each channel over all frames of a recording, read a few frames at a time; or over every n-th such part of them. Parts that cannot
+// be read are an error; where the recording was opened with skip_errors they are left out, which a warning says, unless all are such.
 std::vector<Extremes> recording_extremes(const RecordingInfo& info, uint64_t every = 1);
 
 // Where the first of the pixels is that are not finite, and how many there are; "" if there are none.

@@ -76,7 +76,7 @@ Window window_of(const std::string& path, int64_t T, const ContextOptions& o) {
 }
 
 data::PixelRanges ranges_of(const data::RecordingInfo& info, const data::FrameFormat& format, bool clamp) {
-  data::PixelRanges ranges{format.channels, format.clamp || clamp};
+  data::PixelRanges ranges{format.channels, format.clamp || clamp, format.open};
   if (info.always_bytes) ranges.channels.assign(static_cast<size_t>(info.channels), data::Channel{});
   return ranges;
 }
@@ -90,7 +90,8 @@ data::RecordingOptions reading(const ContextOptions& o) {
           .view = o.view,
           .fields = o.fields,
           .forcings = o.forcings,
-          .missing = o.missing};
+          .missing = o.missing,
+          .missing_value = o.missing_value};
 }
 
 class ContextReader {

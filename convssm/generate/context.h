@@ -32,6 +32,7 @@ struct ContextOptions {
   std::vector<std::string> forcings = {};
   std::vector<std::string> channels = {};  // data.channels, names in place of the file's; empty: those of the file
   data::Missing missing = data::Missing::found;
+  std::optional<double> missing_value = {};
   bool intervals = false;  // say how far apart its frames are, where that is not even
   int64_t ahead = 0;       // frames after it whose times and forcings are wanted, where they can be known
   int64_t first = 0;       // frame that the context begins with; below 0: counted from the end

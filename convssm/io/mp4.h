@@ -1,4 +1,5 @@
-// MP4 files, written: H.264 (MPEG-4 where libx264 is missing), 4:2:0 colour. Lossy: for looking at, not for measuring. They are
+// MP4, Matroska (.mkv), AVI and WebM files, written: H.264 (MPEG-4 where libx264 is missing), AVI with MPEG-4, WebM with VP9; 4:2:0
+// colour. Lossy: for looking at, not for measuring. They are
 // read as all videos are (video_read.h).
 //   Mp4Writer mp4("future.mp4", {.width = 64, .height = 64, .fps = 10, .scale = 4});   mp4.write(frame);  mp4.close();
 #pragma once

@@ -5,6 +5,7 @@
 
 #include "convssm/base/atomic_file.h"
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/io/libav.h"
 #include "convssm/io/mp4.h"
 
@@ -20,7 +21,7 @@ using namespace libav;
 constexpr int64_t max_side = 16384;
 
 void require(int code, std::string_view what) {
-  if (code < 0) fail(ErrorKind::io, "cannot {} an MP4 file: {}", what, error_text(code));
+  if (code < 0) fail(ErrorKind::io, "cannot {} a video file: {}", what, error_text(code));
 }
 
 int even(int64_t side) { return static_cast<int>(side + side % 2); }
@@ -35,11 +36,30 @@ libav::Frame make_frame(AVPixelFormat format, int width, int height) {
   return frame;
 }
 
-Codec make_encoder(const VideoFormat& format, bool global_header) {
-  const AVCodec* codec = avcodec_find_encoder_by_name("libx264");
-  const bool h264 = codec != nullptr;
-  if (!h264) codec = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-  if (codec == nullptr) fail(ErrorKind::io, "this libav has no encoder for MP4 files; write .gif or .npy");
+// What a file of this ending is: libav's name of the container, and the encoder that is taken if libav has it. AVI says no times of
+// frames, which MPEG-4 needs none of; WebM takes VP9 alone.
+struct Container {
+  const char *ending, *muxer, *encoder;
+  AVCodecID otherwise;
+};
+constexpr Container containers[] = {{".mp4", "mp4", "libx264", AV_CODEC_ID_MPEG4},
+                                    {".mkv", "matroska", "libx264", AV_CODEC_ID_MPEG4},
+                                    {".avi", "avi", "mpeg4", AV_CODEC_ID_MPEG4},
+                                    {".webm", "webm", "libvpx-vp9", AV_CODEC_ID_VP9}};
+
+const Container& container_of(const std::string& path) {
+  const std::string ending = file_ending(path);
+  for (const Container& container : containers) {
+    if (ending == container.ending) return container;
+  }
+  return containers[0];
+}
+
+Codec make_encoder(const VideoFormat& format, const Container& container, bool global_header) {
+  const AVCodec* codec = avcodec_find_encoder_by_name(container.encoder);
+  if (codec == nullptr) codec = avcodec_find_encoder(container.otherwise);
+  if (codec == nullptr)
+    fail(ErrorKind::io, "this libav has no encoder for {} files; write .gif or .npy", container.ending);
   Codec encoder(avcodec_alloc_context3(codec));
   require_memory(encoder.get());
   encoder->width = even(format.width * format.scale);
@@ -52,9 +72,13 @@ Codec make_encoder(const VideoFormat& format, bool global_header) {
   encoder->color_trc = AVCOL_TRC_SMPTE170M;
   encoder->color_range = AVCOL_RANGE_MPEG;
   encoder->flags |= AV_CODEC_FLAG_BITEXACT | (global_header ? AV_CODEC_FLAG_GLOBAL_HEADER : 0);
-  if (h264) {
+  if (codec->id == AV_CODEC_ID_H264) {
     av_opt_set(encoder->priv_data, "crf", "18", 0);
     av_opt_set(encoder->priv_data, "preset", "medium", 0);
+  } else if (codec->id == AV_CODEC_ID_VP9) {
+    av_opt_set(encoder->priv_data, "crf", "18", 0);
+    av_opt_set(encoder->priv_data, "cpu-used", "4", 0);
+    encoder->bit_rate = 0;  // whatever the quality takes
   } else {
     encoder->flags |= AV_CODEC_FLAG_QSCALE;
     encoder->global_quality = 2 * FF_QP2LAMBDA;
@@ -68,11 +92,12 @@ Codec make_encoder(const VideoFormat& format, bool global_header) {
 struct Mp4Writer::Encoder {
   Encoder(const std::string& path, const VideoFormat& video_format)
       : format(video_format),
+        container(container_of(path)),
         file(path),
         stream(
             true, [this](uint8_t* bytes, int size) { return file.write(bytes, static_cast<size_t>(size)), size; },
             [this](int64_t offset, int whence) { return seek(offset, whence); }) {
-    require(avformat_alloc_output_context2(&muxer, nullptr, "mp4", nullptr), "begin");
+    require(avformat_alloc_output_context2(&muxer, nullptr, container.muxer, nullptr), "begin");
     try {
       begin();
     } catch (...) {
@@ -97,7 +122,7 @@ struct Mp4Writer::Encoder {
   }
 
   void begin() {
-    codec = make_encoder(format, muxer->oformat->flags & AVFMT_GLOBALHEADER);
+    codec = make_encoder(format, container, muxer->oformat->flags & AVFMT_GLOBALHEADER);
     AVStream* track = avformat_new_stream(muxer, nullptr);
     require_memory(track);
     track->time_base = codec->time_base;
@@ -161,6 +186,7 @@ struct Mp4Writer::Encoder {
   }
 
   VideoFormat format;
+  const Container& container;
   AtomicFile file;
   Stream stream;
   AVFormatContext* muxer = nullptr;

@@ -15,8 +15,8 @@ struct VideoFormat {
   int64_t width = 0;
   int64_t height = 0;
   int64_t channels = 3;
-  double fps = 10;    // of .gif and .mp4
-  int64_t scale = 1;  // of .gif, .mp4 and .png: each pixel becomes scale x scale pixels
+  double fps = 10;    // of all but .png
+  int64_t scale = 1;  // each pixel becomes scale x scale pixels
 };
 
 // Error(usage) unless the frames are grey or RGB, all numbers are positive and the scaled sides at most `max_side`.

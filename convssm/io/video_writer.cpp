@@ -21,7 +21,7 @@ std::vector<int64_t> shape_of(const VideoFormat& format) {
   return {format.frames, format.height, format.width, format.channels};
 }
 
-// .gif and .mp4.
+// Of all frames.
 template <typename Writer>
 class EncodedVideo : public VideoWriter {
  public:
@@ -98,8 +98,9 @@ struct Kind {
   std::unique_ptr<VideoWriter> (*open)(const std::string&, const VideoFormat&);
 };
 
-constexpr Kind kinds[] = {
-    {".gif", make<EncodedVideo<GifWriter>>}, {".mp4", make<EncodedVideo<Mp4Writer>>}, {".png", make<Strip>}};
+constexpr Kind kinds[] = {{".gif", make<EncodedVideo<GifWriter>>},  {".mp4", make<EncodedVideo<Mp4Writer>>},
+                          {".mkv", make<EncodedVideo<Mp4Writer>>},  {".avi", make<EncodedVideo<Mp4Writer>>},
+                          {".webm", make<EncodedVideo<Mp4Writer>>}, {".png", make<Strip>}};
 
 const Kind& kind_of(const std::string& path) {
   const std::string extension = file_ending(path);

@@ -41,11 +41,11 @@ class VideoWriter {
   bool closed_ = false;
 };
 
-// .gif, .mp4, .png
+// .gif, .mp4, .mkv, .avi, .webm, .png
 std::vector<std::string> video_endings();
 
-// To look at, 1 or 3 channels. .png: up to 20 frames, evenly spaced in time, side by side. All but .png and the encoder of
-// .mp4 need the memory of a frame. Error(usage) for other extensions.
+// To look at, 1 or 3 channels. .png: up to 20 frames, evenly spaced in time, side by side. All but .png and the encoders of
+// videos need the memory of a frame. Error(usage) for other extensions.
 std::unique_ptr<VideoWriter> open_video(const std::string& path, const VideoFormat& format);
 
 }  // namespace convssm::io

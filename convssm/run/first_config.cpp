@@ -32,13 +32,14 @@ std::vector<int64_t> depths_for(const data::FrameFormat& format) {
   return depths;
 }
 
-std::string model_yaml(const data::Dataset& dataset) {
+std::string model_yaml(const data::Dataset& dataset, bool missing) {
   const auto depths = depths_for(dataset.format());
   const std::string coder = fmt::format("{{depths: [{}], groups: 8}}", fmt::join(depths, ", "));
   const data::ActionFormat actions = dataset.actions();
   std::string yaml = fmt::format("model:\n  encoder: {0}\n  decoder: {0}\n", coder);
   yaml += "  core: {name: convs5, features: 32, state_size: 32, layers: 2, dt_min: 0.02, dt_max: 1.0}\n";
   yaml += "  loss_weight: 1.0      # squared error alone, which a short training does better with\n";
+  if (missing) yaml += "  mask_input: true      # the model sees which pixels were measured\n";
   if (actions.maps > 0) {
     yaml += fmt::format("  actions: 0\n  action_maps: {}        # known in advance of each frame, data.forcings\n",
                         actions.maps);
@@ -106,10 +107,10 @@ std::string evaluate_yaml(const Plan& plan, const data::Dataset& dataset) {
 
 }  // namespace
 
-std::string first_config(const std::string& data_yaml) {
+std::string first_config(const std::string& data_yaml, bool missing) {
   nlohmann::json sections = io::parse_yaml(data_yaml, "the section data");
   const auto dataset = data::make_dataset(sections.at("data"), 1);
-  const std::string model = model_yaml(*dataset);
+  const std::string model = model_yaml(*dataset, missing);
   const auto made = models::make_model(io::parse_yaml(model, "the section model").at("model"), dataset->format());
   const auto flops = static_cast<double>(models::flops_per_frame(*made, dataset->format()));
   const Plan plan = plan_for(flops, dataset->longest(Split::train));

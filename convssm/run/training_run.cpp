@@ -5,7 +5,6 @@
 #include "convssm/base/error.h"
 #include "convssm/base/json.h"
 #include "convssm/base/log.h"
-#include "convssm/base/memory.h"
 #include "convssm/io/yaml.h"
 #include "convssm/models/registry.h"
 #include "convssm/nn/modules.h"
@@ -41,7 +40,7 @@ TrainingRun::TrainingRun(const Config& given, RunFolder& folder, bool resume, st
   if (folder.has_checkpoints() && !resume) {
     fail(ErrorKind::usage, "{} holds a run already; go on with it by --resume, or give another --run", folder.path());
   }
-  const uint64_t program = current_rss();
+  const uint64_t program = memory_.held();
   for (const std::string& line : dataset_->summary()) log_info("data: {}", line);
   dataset_->check();
   nn::take_fewer_groups();  // of other models

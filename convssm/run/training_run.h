@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "convssm/run/config.h"
+#include "convssm/run/data_memory.h"
 #include "convssm/run/recorder.h"
 #include "convssm/run/run_folder.h"
 #include "convssm/train/trainer.h"
@@ -31,6 +32,7 @@ class TrainingRun {
  private:
   void load(const std::string& checkpoints, const data::FrameFormat& frames);
 
+  DataMemory memory_;
   std::shared_ptr<const data::Dataset> dataset_;
   std::shared_ptr<models::Model> model_;
   std::unique_ptr<Recorder> recorder_;

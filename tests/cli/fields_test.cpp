@@ -43,7 +43,8 @@ TEST_F(CliFields, AreInspectedTrainedOnAndForecast) {
     expect_contains(look.out, text);
   }
   const std::string config = read_all(folder.path("own.yaml"));
-  for (const char* text : {"variables:", "forcings:", "action_maps: 3", "low:"}) expect_contains(config, text);
+  for (const char* text : {"variables:", "forcings:", "action_maps: 3", "mask_input: true", "low:"})
+    expect_contains(config, text);
 
   const Outcome train =
       run("train " + at("own.yaml") + " --run " + at("run") + " train.steps=3 train.frames=6 train.sample_interval=0",
@@ -75,6 +76,10 @@ TEST_F(CliFields, AreConverted) {
   write_fields(folder.path("a.nc"), {.hours = hours_from(0, 6)});
   ASSERT_EQ(run("data convert " + at("a.nc") + " " + at("b.zarr") + " 'variables=[u@850]'").code, 0);
   ASSERT_EQ(run("data convert " + at("a.nc") + " " + at("b.gif") + " 'variables=[t2m]'").code, 0);
+  ASSERT_EQ(run("data convert " + at("a.nc") + " " + at("pictures/") + " 'variables=[t2m]' --frames 3").code, 0);
+  expect_contains(run("data inspect " + at("pictures")).out, "1 of 3 frames");
+  ASSERT_EQ(run("data convert " + at("a.nc") + " " + at("c.zarr") + " 'variables=[u@850]' --zarr-version 3").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path("c.zarr/zarr.json")));
   const auto file = io::open_grid(folder.path("b.zarr"));
   EXPECT_EQ(file->variable("u@850").shape, (std::vector<int64_t>{6, 4, 6}));
   const Outcome there = run("data convert " + at("a.nc") + " " + at("b.zarr"));

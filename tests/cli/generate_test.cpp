@@ -180,7 +180,7 @@ TEST_F(GenerateProcess, MistakesAreExplained) {
   const std::string context = "--context " + path("clips.npy") + " --clip 0 --frames 2 ";
   fails("--frames 2 --out " + path("x.npy"), 2, {"--context", "--state"});
   fails(context, 2, {"--out", "--save-state"});
-  fails(context + "--out " + path("x.avi"), 2, {".npy", ".gif", "x.avi"});
+  fails(context + "--out " + path("x.flv"), 2, {".npy", ".gif", "x.flv"});
   fails("--context " + path("none.npy") + " --out " + path("x.npy"), 4, {"none.npy"});
   fails("--context " + path("clips.npy") + " --clip 2 --out " + path("x.npy"), 3, {"2 clips", "number 2"});
   fails("--context " + path("clips.npy") + " --context-frames 9 --out " + path("x.npy"), 3, {"5 frames", "9"});

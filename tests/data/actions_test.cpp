@@ -12,7 +12,7 @@
 namespace convssm::data {
 namespace {
 
-using testing::expect_error;
+using convssm::testing::expect_error;
 
 TEST(Actions, AFileHoldsThoseOfOneClipOrSeveral) {
   const ScratchFolder scratch;

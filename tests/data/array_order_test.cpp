@@ -138,14 +138,29 @@ TEST_F(ArrayOrder, WhatIsNoLayout) {
 // A guess that may be wrong tells what else it could be.
 TEST_F(ArrayOrder, DoubtfulGuesses) {
   const auto reason = [](std::vector<int64_t> shape) { return choose_layout("a.npy", shape, "").reason; };
-  EXPECT_NE(reason({64, 64, 100}).find("set layout HWT"), std::string::npos);
+  EXPECT_NE(reason({8, 8, 10}).find("set layout HWT"), std::string::npos);
   EXPECT_EQ(reason({100, 64, 64}).find("set layout"), std::string::npos);
   EXPECT_NE(reason({20, 10000, 64, 64}).find("TNHW"), std::string::npos);
+  expect_error([&] { reason({64, 64, 100}); }, {"a.npy", "data.layout=HWT", "THW if there are 64 frames of 64 x 100"});
+  expect_error([&] { reason({9, 32, 32, 49}); }, {"THWC", "NHWT", "NTHW if there are 9 clips with frames of 32 x 49"});
+  EXPECT_EQ(choose_layout("a.npy", std::vector<int64_t>{64, 64, 100}, "THW").letters, "THW");
   npy("a.npy", numbers({2, 5, 6, 7, 8}));
   expect_refused({"cannot tell which", "another order of N, T, C, H, W"});
   EXPECT_EQ(usual_clip_letters({"NHWTC", ""}), "THWC");
   EXPECT_EQ(usual_clip_letters({"TNHW", ""}), "THW");
   EXPECT_EQ(usual_clip_letters({"NTCHW", ""}), "TCHW");
+}
+
+// The config says how many channels there are.
+TEST_F(ArrayOrder, AGuessThatContradictsTheConfigIsAnError) {
+  npy("a.npy", numbers({7, 5, 8, 8}));
+  json options = all_train;
+  options["low"] = {0, 0, 0, 0, 0}, options["high"] = {255, 255, 255, 255, 255};
+  expect_refused({"a.npy", "is read as NTHW", "1 channel, but data.low has 5 values; set data.layout=TCHW"}, options);
+  options["layout"] = "TCHW";
+  EXPECT_EQ(open(options)->format().depth(), 5);
+  options["layout"] = "NTHW";
+  expect_error([&] { open(options); }, {"low has 5 values, the frames have 1 channel"});
 }
 
 }  // namespace

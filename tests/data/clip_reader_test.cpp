@@ -14,7 +14,7 @@
 namespace convssm::data {
 namespace {
 
-using testing::expect_error;
+using convssm::testing::expect_error;
 
 // N clips [N,T,H,W,C] of bytes.
 at::Tensor clips(at::IntArrayRef shape) {

@@ -39,7 +39,7 @@ class EpisodeTest : public FolderTest {
   // All actions of training clip `index`.
   at::Tensor actions_of(const Dataset& dataset, uint64_t index = 0) {
     const int64_t frames = dataset.length(Split::train, index);
-    return dataset.clip(Split::train, index, frames).actions[0];
+    return dataset.part(Split::train, index, 0, frames).actions[0];
   }
 
   json with(const json& more) const {

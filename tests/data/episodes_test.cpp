@@ -158,8 +158,8 @@ TEST_F(Episodes, FoldersOfFrames) {
   npy("run/left.npy", whole({3, 2, 1, 0, 3}));
   const auto dataset = open(all_train);
   ASSERT_EQ(dataset->size(Split::train), 2u);
-  EXPECT_TRUE(at::equal(dataset->clip(Split::train, 0, 5).video[0], expected(b.permute({0, 3, 1, 2}))));
-  EXPECT_TRUE(at::equal(dataset->clip(Split::train, 1, 12).video[0], expected(a.permute({0, 3, 1, 2}))))
+  EXPECT_TRUE(at::equal(dataset->part(Split::train, 0, 0, 5).video[0], expected(b.permute({0, 3, 1, 2}))));
+  EXPECT_TRUE(at::equal(dataset->part(Split::train, 1, 0, 12).video[0], expected(a.permute({0, 3, 1, 2}))))
       << "by numbers";
   EXPECT_TRUE(actions_of(*dataset, 0).equal(whole({3, 2, 1, 0, 3})));
   EXPECT_EQ(actions_of(*dataset, 1)[11].item<int64_t>(), 4);
@@ -168,7 +168,7 @@ TEST_F(Episodes, FoldersOfFrames) {
                         expected(b.permute({0, 3, 1, 2}))));
   pictures("odd", numbers({1, 6, 8, 3}));
   io::write_png(folder.path("odd/frame1.png"), {8, 7, 3, std::vector<uint8_t>(168)});
-  expect_refused({"frame1.png' is 7x8", "6x8 with 3 channels"}, with({{"actions", "ignore"}}));
+  expect_refused({"frame1.png' is 7x8", "6x8 with 3 channels"}, with({{"actions", "ignore"}, {"crop", "start"}}));
 }
 
 TEST_F(Episodes, JpegFrames) {

@@ -49,7 +49,7 @@ TEST_F(FileChecks, LargeSetsAreCheckedInTheBackground) {
   values[2][1][1] = NAN;
   npy("a.npy", at::rand({4, 8, 9}));
   npy("b.npy", values);
-  const FileCheck check({info("a.npy"), info("b.npy")}, range(0, 1), 0);
+  const FileCheck check({info("a.npy"), info("b.npy")}, range(0, 1), false, 0);
   const auto wait_for_it = [&] {
     for (int i = 0; i < 6000; ++i) {
       check.rethrow();
@@ -57,7 +57,23 @@ TEST_F(FileChecks, LargeSetsAreCheckedInTheBackground) {
     }
   };
   expect_error(wait_for_it, {"b.npy", "frame 2, channel 0, row 1, column 1", "nan"});
-  const FileCheck left({info("a.npy")}, range(0, 1), 0);  // ends without being asked
+  const FileCheck left({info("a.npy")}, range(0, 1), false, 0);  // ends without being asked
+}
+
+TEST_F(FileChecks, WhereErrorsAreSkippedWindowsWithBadPixelsAreLeftOut) {
+  at::Tensor bad = at::rand({6, 8, 9});
+  bad[2][1][1] = NAN;
+  npy("a.npy", bad);
+  for (const json& range : {json{{"low", 0}, {"high", 1}}, json::object()}) {
+    json options = all_train;
+    options.update(range);
+    expect_error([&] { open(options)->check(); }, {"a.npy", "nan", "data.missing=mask"});
+    options["on_error"] = "skip";
+    const auto dataset = open(options);
+    dataset->check();
+    for (uint64_t i = 0; i < 20; ++i)
+      EXPECT_TRUE(dataset->clip(Split::train, i, 2).video.isfinite().all().item<bool>());
+  }
 }
 
 TEST_F(FileChecks, InfiniteActionsAreFoundWhenTheFolderIsOpened) {

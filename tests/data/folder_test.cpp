@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "convssm/data/order.h"
 #include "convssm/io/video_writer.h"
 #include "folder_files.h"
 
@@ -212,7 +213,7 @@ TEST_F(FolderTest, ChannelsHaveRangesAndNamesOfTheirOwn) {
 }
 
 TEST_F(FolderTest, ReadsAnimations) {
-  const auto frames = numbers({5, 8, 8, 1});
+  const auto frames = numbers({8, 8, 8, 1});
   const auto write = [&](const std::string& name, int64_t count) {
     const auto video = io::open_video(folder.path(name), {.frames = count, .width = 8, .height = 8, .channels = 1});
     for (int64_t t = 0; t < count; ++t) video->write({frames[t].data_ptr<uint8_t>(), 64});
@@ -224,7 +225,8 @@ TEST_F(FolderTest, ReadsAnimations) {
   ASSERT_EQ(dataset->size(Split::train), 3u);
   EXPECT_EQ(dataset->longest(Split::train), 5);
   for (uint64_t i = 0; i < 3; ++i) {
-    EXPECT_TRUE(dataset->clip(Split::train, i, 5).video[0].equal(expected(frames.permute({0, 3, 1, 2}))));
+    EXPECT_TRUE(
+        dataset->clip(Split::train, i, 5).video[0].equal(expected(frames.slice(0, 0, 5).permute({0, 3, 1, 2}))));
   }
   EXPECT_TRUE(dataset->format().is_8_bit());
   EXPECT_TRUE(dataset->actions().none());
@@ -264,6 +266,33 @@ TEST_F(FolderTest, ThreadsReadTheSame) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Every frame of long and short clips is trained on equally often.
+TEST_F(FolderTest, LongClipsAreVisitedMoreOften) {
+  npy("a.npy", at::zeros({10, 8, 8}, at::kByte));
+  npy("b.npy", at::full({90, 8, 8}, 255, at::kByte));
+  const auto long_ones = [](const Dataset& dataset) {
+    int64_t count = 0;
+    for (uint64_t i = 0; i < 1000; ++i)
+      count += dataset.clip(Split::train, i, 5).video[0][0][0][0][0].item<float>() > 0;
+    return count;
+  };
+  EXPECT_NEAR(static_cast<double>(long_ones(*open(all_train))), 900, 30);
+  EXPECT_EQ(long_ones(*open(all_train)), long_ones(*open(all_train))) << "a function of seed and index";
+  json start = all_train;
+  start["crop"] = "start";
+  EXPECT_EQ(long_ones(*open(start)), 500) << "always the same window";
+}
+
+TEST(VisitedPart, EqualPartsOnceOthersAsLongAsTheyAre) {
+  const std::vector<uint64_t> equal{7, 14, 21, 28}, other{1, 2, 100};
+  for (uint64_t i = 0; i < 40; ++i) EXPECT_EQ(visited_part(i, equal, 3), i % 4);
+  for (uint64_t epoch = 0; epoch < 50; ++epoch) {
+    int64_t last = 0;
+    for (uint64_t i = 0; i < 3; ++i) last += visited_part(3 * epoch + i, other, 3) == 2;
+    EXPECT_GE(last, 2) << "2.94 of 3 visits";
+  }
 }
 
 }  // namespace

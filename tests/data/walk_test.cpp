@@ -13,8 +13,8 @@
 namespace convssm::data {
 namespace {
 
-using testing::expect_error;
-using testing::NoiseRecordings;
+using convssm::testing::expect_error;
+using convssm::testing::NoiseRecordings;
 
 using Window = std::pair<uint64_t, int64_t>;  // clip and first frame
 

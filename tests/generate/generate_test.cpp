@@ -76,7 +76,7 @@ TEST(FrameSink, FewerFramesThanAnnouncedAreKept) {
 TEST(FrameSink, Names) {
   EXPECT_EQ(numbered_path("a/b.c/future.npy", 3), "a/b.c/future-3.npy");
   EXPECT_EQ(numbered_path("x.gif", 0), "x-0.gif");
-  expect_error([] { open_sink("x.avi", kBytes, {.frames = 1}); }, {"x.avi", ".gif"});
+  expect_error([] { open_sink("x.flv", kBytes, {.frames = 1}); }, {"x.flv", ".gif"});
 }
 
 TEST(Generate, IsTheRolloutAndCanStopAndGoOn) {

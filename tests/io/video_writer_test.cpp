@@ -107,8 +107,8 @@ TEST(Video, Refuses) {
   for (const char* name : {"a.gif", "a.mp4", "a.png"}) {
     expect_error(ErrorKind::usage, "channels, got 2; write .npy", [&] { open_video(folder.path(name), {1, 4, 4, 2}); });
   }
-  for (const char* name : {"a.npy", "a.avi", "a", "gif"}) {
-    expect_error(ErrorKind::usage, "ends with .gif, .mp4, .png; got", [&] {
+  for (const char* name : {"a.npy", "a.flv", "a", "gif"}) {
+    expect_error(ErrorKind::usage, "ends with .gif, .mp4, .mkv, .avi, .webm, .png; got", [&] {
       open_video(folder.path(name), {1, 4, 4, 1});
     });
   }

@@ -72,6 +72,16 @@ TEST_F(FirstConfig, OfActionsThatAreNumbers) {
   expect_trains(first_config(data("a.npz")));
 }
 
+TEST_F(FirstConfig, OfFramesWithMissingPixels) {
+  at::Tensor values = at::rand({60, 12, 12});
+  values.slice(1, 0, 3) = NAN;
+  io::write_npy(folder.path("a.npy"), io::to_array(values));
+  const std::string section = data("a.npy", "  missing: mask\n  low: 0\n  high: 1\n");
+  EXPECT_FALSE(parse(first_config(section)).model.contains("mask_input"));
+  EXPECT_EQ(parse(first_config(section, true)).model["mask_input"], true);
+  expect_trains(first_config(section, true));
+}
+
 TEST_F(FirstConfig, LargeFramesGetSmallerStepsNotLongerOnes) {
   io::write_npy(folder.path("a.npy"), io::to_array(at::rand({40, 200, 320})));
   const Config config = parse(first_config(data("a.npy", "  low: 0\n  high: 1\n")));
