@@ -151,6 +151,30 @@ void find_pieces(Series& series, const std::string& path) {
   }
 }
 
+// What is left of the pieces between two times, both included.
+void keep_period(Series& series, const std::string& from, const std::string& until, const std::string& path) {
+  if (from.empty() && until.empty()) return;
+  if (!series.time)
+    fail(ErrorKind::data, "[fields] '{}' has no times; data.from and data.until choose frames by their times", path);
+  const auto seconds = [&](const std::string& moment) {
+    return io::CfTime("seconds since " + moment, series.time->calendar()).seconds(0);
+  };
+  const double first = from.empty() ? -INFINITY : seconds(from), last = until.empty() ? INFINITY : seconds(until);
+  std::vector<std::pair<int64_t, int64_t>> kept;
+  for (const auto& [begin, count] : series.pieces) {
+    const auto piece = series.seconds.begin() + begin;
+    const int64_t before = std::lower_bound(piece, piece + count, first) - piece;
+    const int64_t end = std::upper_bound(piece, piece + count, last) - piece;
+    if (before < end) kept.emplace_back(begin + before, end - before);
+  }
+  if (kept.empty()) {
+    fail(ErrorKind::data, "[fields] '{}' has no frame from {} to {}: its times are {} to {}", path,
+         from.empty() ? "the beginning" : from, until.empty() ? "the end" : until,
+         series.time->text(series.seconds.front()), series.time->text(series.seconds.back()));
+  }
+  series.pieces = std::move(kept);
+}
+
 std::vector<std::string> files_of(const std::string& path) {
   if (is_field_file(path)) return {path};
   std::vector<std::string> paths = field_files(path);
@@ -310,8 +334,10 @@ void describe_times(RecordingInfo& info, const Series& series) {
   }
   info.axes.step = series.axis.step, info.axes.months = series.axis.months;
   info.in_time_order = series.joined;
+  const auto [begin, count] = series.pieces.back();
   const std::string span =
-      fmt::format("{} to {}", series.time->text(series.seconds.front()), series.time->text(series.seconds.back()));
+      fmt::format("{} to {}", series.time->text(series.seconds[static_cast<size_t>(series.pieces.front().first)]),
+                  series.time->text(series.seconds[static_cast<size_t>(begin + count - 1)]));
   info.notes.push_back(series.axis.step == 0
                            ? "times: " + span
                            : fmt::format("times: {}, a frame every {}{}", span, series.axis.step_text(),
@@ -387,6 +413,7 @@ std::unique_ptr<Recording> open_field_recording(const std::string& path, const R
   if (!first) fail(ErrorKind::data, "[fields] '{}': {}", path, skipped.text(files));
   place_files(series, path);
   find_pieces(series, path);
+  keep_period(series, options.from, options.until, path);
   RecordingInfo info = describe(path, options, *first, series);
   if (!skipped.none()) {
     info.notes.push_back(skipped.text(files));

@@ -306,6 +306,8 @@ FolderOptions FolderOptions::from_json(const nlohmann::json& json) {
   read("log_offset", o.log_offset);
   read("diagnostic", o.diagnostic);
   read("variables", o.reading.fields.variables);
+  read("from", o.reading.from);
+  read("until", o.reading.until);
   read("forcings", o.reading.forcings);
   nlohmann::json ranges = nlohmann::json::object();
   read("forcing_ranges", ranges);

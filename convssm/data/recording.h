@@ -57,6 +57,7 @@ struct RecordingOptions {
   ActionReading action_reading = {};       // what they are
   FrameView view = {};                     // which frames, and of which size
   FieldChoice fields = {};                 // of grid files: which variables
+  std::string from = {}, until = {};       // of grid files: "2020-10-31 02:00", only frames of these times; "": all
   std::vector<std::string> forcings = {};  // of grid files: what is known in advance (forcings.h), as actions
   Missing missing = Missing::found;
   std::optional<double> missing_value = {};  // a number that stands for pixels that were not measured

@@ -169,6 +169,8 @@ void check_field_options(const RecordingInfo& info) {
   const char* option = !o.fields.variables.empty() ? "variables"
                        : !o.fields.select.empty()  ? "select"
                        : !o.forcings.empty()       ? "forcings"
+                       : !o.from.empty()           ? "from"
+                       : !o.until.empty()          ? "until"
                                                    : nullptr;
   if (!option) return;
   fail(

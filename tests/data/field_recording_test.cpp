@@ -93,6 +93,29 @@ TEST_F(FieldRecordings, TakeAllFieldsAndLevelsUnasked) {
   EXPECT_EQ(names, (std::vector<std::string>{"t2m", "u@850", "u@500"}));
 }
 
+TEST_F(FieldRecordings, APeriodCanBeChosen) {
+  write_fields(path("a.nc"), {.hours = hours_from(0, 30)});  // from 2019-03-01 on
+  write_fields(path("b.nc"), {.hours = hours_from(40, 30)});
+  const auto all = open("", with_variables({"t2m"}));
+  RecordingOptions options = with_variables({"t2m"});
+  options.from = "2019-03-01T20:00", options.until = "2019-03-02 18:00";
+  const auto some = open("", options);
+  ASSERT_EQ(some->info().lengths, (std::vector<int64_t>{10, 3}));
+  for (int64_t piece = 0; piece < 2; ++piece) {
+    const auto same = [&](int64_t first, int64_t frame) {
+      const io::Array a = all->read(piece, first + frame, 1), b = some->read(piece, frame, 1);
+      return std::memcmp(a.bytes().data(), b.bytes().data(), a.byte_count()) == 0;
+    };
+    EXPECT_TRUE(same(piece == 0 ? 20 : 0, 0) && same(piece == 0 ? 20 : 0, 2)) << piece;
+  }
+  EXPECT_EQ(some->read_times(1, 0, 1), all->read_times(1, 0, 1));
+  options.from = "2020-01-01", options.until = "";
+  expect_error([&] { open("", options); },
+               {"no frame from 2020-01-01 to the end", "2019-03-01 00:00:00 to 2019-03-03 21:00:00"});
+  options.from = "yesterday";
+  expect_error([&] { open("", options); }, {"yesterday"});
+}
+
 TEST_F(FieldRecordings, FilesInTheOrderOfTheirTimesAreOne) {
   write_fields(path("z.nc"), {.hours = hours_from(0, 10)});
   write_fields(path("a.nc"), {.hours = hours_from(10, 10)});
