@@ -12,7 +12,7 @@
 #include "../base/scratch_folder.h"
 #include "../support.h"
 #include "convssm/base/error.h"
-#include "convssm/data/field_file.h"
+#include "convssm/data/field_variables.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/pixels.h"
