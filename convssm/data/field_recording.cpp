@@ -22,7 +22,7 @@ namespace {
 constexpr double kSameTime = 1e-3;  // of a step
 
 std::vector<std::string> files_of(const std::string& path) {
-  if (is_field_file(path)) return {path};
+  if (!std::filesystem::is_directory(path) || is_field_file(path)) return {path};
   std::vector<std::string> paths = field_files(path);
   if (paths.empty()) fail(ErrorKind::data, "[fields] '{}' holds no NetCDF, Zarr or GRIB files", path);
   return paths;

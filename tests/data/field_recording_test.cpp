@@ -247,6 +247,13 @@ TEST_F(FieldRecordings, ChannelsOfOtherTimesAreErrors) {
                {"frame 1 of b is of 2019-03-01 03:00:00 and that of a of 2019-03-01 01:00:00", "data.variables"});
 }
 
+TEST_F(FieldRecordings, Hdf5WithoutTimesIsFieldsIfVariablesAreAskedFor) {
+  write_zeros(path("a.nc"), {doubles("a", {"time", "lat", "lon"})}, {});
+  std::filesystem::rename(path("a.nc"), path("a.h5"));
+  EXPECT_EQ(open("a.h5", with_variables({"a"}))->info().kind, "field");
+  EXPECT_EQ(open("a.h5", {.key = "a"})->info().kind, "array");
+}
+
 TEST_F(FieldRecordings, LatitudesMayBeDegreesOrNumbers) {
   for (const io::GridAttributes& attributes : {io::GridAttributes{},
                                                {{"units", {"degrees", {}}}},
