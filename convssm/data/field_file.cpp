@@ -4,36 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 #include "convssm/base/error.h"
+#include "convssm/data/field_variables.h"
 #include "convssm/data/numbers.h"
 #include "convssm/io/grid_open.h"
-#include "convssm/io/hdf5.h"
 
 namespace convssm::data {
 namespace {
 
 constexpr size_t kMostUnnamed = 16;  // channels that are taken without being named
-
-// "u@850" -> "u", 850.
-struct WantedChannel {
-  std::string variable;
-  std::optional<double> level;
-};
-
-WantedChannel read_wanted(const std::string& text) {
-  const size_t at = text.rfind('@');
-  if (at == std::string::npos) return {text, std::nullopt};
-  char* end = nullptr;
-  const std::string number = text.substr(at + 1);
-  const double level = std::strtod(number.c_str(), &end);
-  if (number.empty() || *end != '\0' || !std::isfinite(level)) {
-    fail(ErrorKind::usage, "[fields] expected a variable and a level such as u@850, got '{}'", text);
-  }
-  return {text.substr(0, at), level};
-}
 
 // The place of a value along a dimension, by its coordinate. Error(data) that names the nearest one.
 int64_t place_of(const io::GridFile& file, const io::GridVariable& variable, int d, double wanted) {
@@ -48,91 +29,7 @@ int64_t place_of(const io::GridFile& file, const io::GridVariable& variable, int
        shown < values.size() ? ", ..." : "");
 }
 
-// Bounds of cells and coordinates of two dimensions are no fields.
-bool describes_others(const io::GridFile& file, const io::GridVariable& variable) {
-  const std::string name = " " + variable.name + " ";
-  for (const io::GridVariable& other : file.variables()) {
-    for (const char* attribute : {"coordinates", "bounds", "cell_measures"}) {
-      if ((" " + attribute_text(other.attributes, attribute) + " ").find(name) != std::string::npos) return true;
-    }
-  }
-  const std::string units = attribute_text(variable.attributes, "units"),
-                    own = attribute_text(variable.attributes, "standard_name");
-  return own == "latitude" || own == "longitude" || io::CfTime::is_time(units);
-}
-
-bool is_signed(io::DType dtype) {
-  return dtype == io::DType::i8 || dtype == io::DType::i16 || dtype == io::DType::i32 || dtype == io::DType::i64;
-}
-
-double as_stored(io::DType dtype, double x) {
-  switch (dtype) {
-    case io::DType::f16:
-      return static_cast<float>(c10::Half(static_cast<float>(x)));
-    case io::DType::bf16:
-      return static_cast<float>(c10::BFloat16(static_cast<float>(x)));
-    case io::DType::f32:
-      return static_cast<float>(x);
-    default:
-      return x;
-  }
-}
-
-// What libnetcdf puts where nothing was written and no _FillValue says otherwise; NaN of bytes, of which every number may be meant.
-double netcdf_fill(io::DType dtype) {
-  switch (dtype) {
-    case io::DType::i16:
-      return -32767;
-    case io::DType::u16:
-      return 65535;
-    case io::DType::i32:
-      return -2147483647;
-    case io::DType::u32:
-      return 4294967295;
-    case io::DType::i64:
-      return -9223372036854775806.0;
-    case io::DType::u64:
-      return 18446744073709551614.0;
-    case io::DType::f32:
-    case io::DType::f64:
-      return 9.9692099683868690e+36;
-    default:
-      return NAN;
-  }
-}
-
 std::string level_text(double level) { return fmt::format("{}", level); }
-
-// Names of GRIB have the kind of level behind them in files where several kinds have one name: such a name is good for all files.
-const io::GridVariable* find_variable(const io::GridFile& file, const std::string& name) {
-  if (const io::GridVariable* variable = file.find(name)) return variable;
-  const auto found = std::ranges::find_if(file.variables(), [&](const io::GridVariable& variable) {
-    const std::string kind = attribute_text(variable.attributes, "GRIB_typeOfLevel");
-    return !kind.empty() && name == variable.name + "_" + kind;
-  });
-  return found == file.variables().end() ? nullptr : &*found;
-}
-
-// All fields with the grid that most of them have, those with times before others.
-std::vector<std::string> usual_fields(const std::vector<std::unique_ptr<io::GridFile>>& files) {
-  std::map<std::vector<int64_t>, std::vector<std::string>> with_times, without;
-  std::vector<std::string> all;
-  for (const auto& file : files) {
-    for (const io::GridVariable& variable : file->variables()) {
-      all.push_back(fmt::format("{} {}", variable.name, io::shape_text(variable.shape)));
-      const FieldDimensions dims = find_dimensions(*file, variable);
-      if (variable.shape.size() < 2 || !dims.are_field() || describes_others(*file, variable)) continue;
-      const auto size = [&](int d) { return variable.shape[static_cast<size_t>(d)]; };
-      if (size(dims.rows) < 2 || size(dims.columns) < 2) continue;
-      (dims.time >= 0 ? with_times : without)[{size(dims.rows), size(dims.columns)}].push_back(variable.name);
-    }
-  }
-  const auto& fields = with_times.empty() ? without : with_times;
-  const auto most = std::ranges::max_element(fields, {}, [](const auto& entry) { return entry.second.size(); });
-  if (most != fields.end()) return most->second;
-  fail(ErrorKind::data, "[fields] '{}' has no fields, variables with rows and columns; it has {}", files[0]->path(),
-       all.empty() ? "nothing" : fmt::format("{}", fmt::join(all, ", ")));
-}
 
 }  // namespace
 
@@ -172,7 +69,7 @@ std::vector<std::string> FieldFile::names() const {
 
 void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choice) {
   // The name may have an @ of its own.
-  const WantedChannel channel = find(wanted).variable ? WantedChannel{wanted, std::nullopt} : read_wanted(wanted);
+  const WantedField channel = find(wanted).variable ? WantedField{wanted, std::nullopt} : read_wanted(wanted);
   Layer layer = make_layer(find_or_fail(channel.variable), choice);
   const io::GridVariable& variable = *layer.variable;
   const int level = layer.dims.level;
@@ -195,7 +92,8 @@ void FieldFile::add_channels(const std::string& wanted, const FieldChoice& choic
 FieldFile::Layer FieldFile::make_layer(const Found& found, const FieldChoice& choice) const {
   const io::GridFile& file = *found.file;
   const io::GridVariable& variable = *found.variable;
-  Layer layer{&file, &variable, find_dimensions(file, variable), std::vector<int64_t>(variable.shape.size(), 0)};
+  Layer layer{&file, &variable, find_dimensions(file, variable), std::vector<int64_t>(variable.shape.size(), 0),
+              values_of(file, variable)};
   if (!layer.dims.are_field()) {
     fail(ErrorKind::data, "[fields] '{}': {} [{}] has no rows and columns", file.path(), variable.name,
          fmt::join(variable.dimensions, ", "));
@@ -211,47 +109,7 @@ FieldFile::Layer FieldFile::make_layer(const Found& found, const FieldChoice& ch
            read_axis(file, variable, d).values[0]);
     }
   }
-  layer.scale = attribute_number(variable.attributes, "scale_factor", 1);
-  layer.offset = attribute_number(variable.attributes, "add_offset", 0);
-  set_limits(layer);
   return layer;
-}
-
-// Numbers of attributes are compared as elements of the variable, which may be coarser: 1e20 is another number as f32.
-void FieldFile::set_limits(Layer& layer) const {
-  const io::GridVariable& variable = *layer.variable;
-  const io::GridAttributes& attributes = variable.attributes;
-  const std::string is_unsigned = attribute_text(attributes, "_Unsigned");
-  layer.wraps = is_signed(variable.dtype) && (is_unsigned == "true" || is_unsigned == "True");
-  const auto element = [&](double x) {
-    const double stored = as_stored(variable.dtype, x);
-    return layer.wraps && stored < 0 ? stored + std::exp2(8.0 * static_cast<double>(io::dtype_size(variable.dtype)))
-                                     : stored;
-  };
-  for (const char* name : {"_FillValue", "missing_value"}) {
-    const auto found = attributes.find(name);
-    if (found == attributes.end() || found->second.is_text()) continue;
-    for (const double x : found->second.numbers) layer.missing.push_back(element(x));
-  }
-  if (layer.file->kind().starts_with("NetCDF") && !layer.wraps && !attributes.contains("_FillValue")) {
-    layer.unwritten = element(netcdf_fill(variable.dtype));
-  }
-  // A range in a type of fractions is of the values that whole numbers stand for.
-  const bool packed = !io::is_float(variable.dtype) && (layer.scale != 1 || layer.offset != 0);
-  const auto set = [&](const char* name, size_t at, bool low) {
-    const auto found = attributes.find(name);
-    if (found == attributes.end() || found->second.numbers.size() <= at) return;
-    const bool unpacked = packed && io::is_float(found->second.dtype);
-    const double x = found->second.numbers[at];
-    double& limit = low == (unpacked && layer.scale < 0) ? layer.high : layer.low;
-    limit = unpacked ? (x - layer.offset) / layer.scale : element(x);
-  };
-  set("valid_min", 0, true);
-  set("valid_max", 0, false);
-  set("valid_range", 0, true);
-  set("valid_range", 1, false);
-  constexpr double rounding = 1e-9;  // of the division
-  layer.low -= rounding * std::abs(layer.low), layer.high += rounding * std::abs(layer.high);
 }
 
 void FieldFile::add_layer(const Layer& layer, const std::string& name) {
@@ -297,9 +155,7 @@ void FieldFile::check_times(const Layer& layer, const std::string& name) const {
 }
 
 bool FieldFile::declares_missing() const {
-  return std::ranges::any_of(layers_, [](const Layer& layer) {
-    return !layer.missing.empty() || std::isfinite(layer.low) || std::isfinite(layer.high);
-  });
+  return std::ranges::any_of(layers_, [](const Layer& layer) { return layer.values.declare_missing(); });
 }
 
 // The box may have its dimensions in any order: its strides say where each element goes.
@@ -317,18 +173,20 @@ void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, flo
     begin[static_cast<size_t>(layer.dims.time)] = first;
   }
   const io::Array box = layer.file->read(variable, begin, size);
-  with_numbers(box, [&](auto values) {
-    using T = std::remove_cvref_t<decltype(values[0])>;
+  const FieldValues& values = layer.values;
+  with_numbers(box, [&](auto elements) {
+    using T = std::remove_cvref_t<decltype(elements[0])>;
     std::vector<int64_t> at(rank, 0);
     int64_t place = 0;
-    for (const auto& element : values) {
+    for (const auto& element : elements) {
       double value = number(element);
       if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-        if (layer.wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
+        if (values.wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
       }
-      const bool missing = value == layer.unwritten || std::ranges::find(layer.missing, value) != layer.missing.end();
-      const bool measured = !missing && value >= layer.low && value <= layer.high;
-      out[place] = measured ? static_cast<float>(value * layer.scale + layer.offset) : NAN;
+      const bool missing =
+          value == values.unwritten || std::ranges::find(values.missing, value) != values.missing.end();
+      const bool measured = !missing && value >= values.low && value <= values.high;
+      out[place] = measured ? static_cast<float>(value * values.scale + values.offset) : NAN;
       for (size_t d = rank; d-- > 0;) {  // the next place, in the order of the box
         place += step[d];
         if (++at[d] < size[d]) break;
@@ -350,7 +208,7 @@ io::Array FieldFile::read(int64_t first, int64_t count) const {
 }
 
 FieldFile::Layer FieldFile::known_layer(const std::string& name) const {
-  const WantedChannel wanted = find(name).variable ? WantedChannel{name, std::nullopt} : read_wanted(name);
+  const WantedField wanted = find(name).variable ? WantedField{name, std::nullopt} : read_wanted(name);
   Layer layer = make_layer(find_or_fail(wanted.variable), choice_);
   const io::GridVariable& variable = *layer.variable;
   const int level = layer.dims.level;
@@ -396,32 +254,6 @@ io::Array FieldFile::read_known(const std::string& name, int64_t frame) const {
   io::Array field = io::array_of_file(path_, io::DType::f32, {height(), width()});
   read_layer(known_layer(name), frame, 1, field.values<float>().data(), 0);
   return field;
-}
-
-std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice) {
-  std::vector<std::unique_ptr<io::GridFile>> file;
-  file.push_back(io::open_grid(path));
-  if (choice.variables.empty()) return usual_fields(file);
-  std::vector<std::string> names;
-  for (const std::string& name : choice.variables) {
-    if (find_variable(*file[0], name) || find_variable(*file[0], read_wanted(name).variable)) names.push_back(name);
-  }
-  return names;
-}
-
-bool holds_fields_of_cf(const std::string& path) {
-  try {
-    const auto may_be_time = [](const std::string& name) { return name.find("ime") != std::string::npos; };
-    if (std::ranges::none_of(io::hdf5_names(path), may_be_time)) return false;
-    const auto file = io::open_grid(path);
-    return std::ranges::any_of(file->variables(), [&](const io::GridVariable& variable) {
-      const FieldDimensions dims = find_dimensions(*file, variable);
-      const io::GridVariable* time = dims.time < 0 ? nullptr : coordinate_of(*file, variable, dims.time);
-      return time && dims.are_field() && io::CfTime::is_time(attribute_text(time->attributes, "units"));
-    });
-  } catch (const Error&) {
-    return false;  // said by whoever reads its arrays
-  }
 }
 
 }  // namespace convssm::data

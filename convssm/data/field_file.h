@@ -3,7 +3,6 @@
 //   FieldFile file("era5.nc", {.variables = {"t2m", "u@850"}});   io::Array day = file.read(24, 24);   // f32 [24,C,H,W]
 #pragma once
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "convssm/data/field_axes.h"
 #include "convssm/data/field_choice.h"
+#include "convssm/data/field_values.h"
 #include "convssm/io/grid_file.h"
 
 namespace convssm::data {
@@ -56,19 +56,13 @@ class FieldFile {
     const io::GridVariable* variable = nullptr;
     FieldDimensions dims;
     std::vector<int64_t> first;  // where its box begins, but for time
-    double scale = 1, offset = 0;
-    // Before these are applied, unsigned where stored numbers are meant so:
-    double low = -std::numeric_limits<double>::infinity(), high = -low;
-    std::vector<double> missing = {};                             // by attributes
-    double unwritten = std::numeric_limits<double>::quiet_NaN();  // by the rule of NetCDF for what was never written
-    bool wraps = false;                                           // negative numbers are large ones
+    FieldValues values;
   };
 
   void add_channels(const std::string& wanted, const FieldChoice& choice);
   Found find(const std::string& name) const;
   Found find_or_fail(const std::string& name) const;  // Error(data) that names the nearest one
   Layer make_layer(const Found& found, const FieldChoice& choice) const;
-  void set_limits(Layer& layer) const;
   Layer known_layer(const std::string& name) const;
   void add_layer(const Layer& layer, const std::string& name);
   void check_times(const Layer& layer, const std::string& name) const;
@@ -83,11 +77,5 @@ class FieldFile {
   Axes axes_;
   std::optional<FieldTimes> times_;
 };
-
-// The fields of a file that are channels unless somebody chooses, or of the chosen variables those that it has.
-std::vector<std::string> field_names(const std::string& path, const FieldChoice& choice);
-
-// Whether an HDF5 file holds fields with times as CF has them, and not just arrays.
-bool holds_fields_of_cf(const std::string& path);
 
 }  // namespace convssm::data

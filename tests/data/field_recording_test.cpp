@@ -12,7 +12,7 @@
 #include "../base/scratch_folder.h"
 #include "../support.h"
 #include "convssm/base/error.h"
-#include "convssm/data/field_file.h"
+#include "convssm/data/field_variables.h"
 #include "convssm/data/file_check.h"
 #include "convssm/data/folder.h"
 #include "convssm/data/pixels.h"
@@ -268,6 +268,13 @@ TEST_F(FieldRecordings, ChannelsOfOtherTimesAreErrors) {
   write_zeros(path("a.nc"), variables, {{"time", {0, 1, 2}}, {"time1", {0, 3, 6}}});
   expect_error([&] { open("a.nc"); },
                {"frame 1 of b is of 2019-03-01 03:00:00 and that of a of 2019-03-01 01:00:00", "data.variables"});
+}
+
+TEST_F(FieldRecordings, Hdf5WithoutTimesIsFieldsIfVariablesAreAskedFor) {
+  write_zeros(path("a.nc"), {doubles("a", {"time", "lat", "lon"})}, {});
+  std::filesystem::rename(path("a.nc"), path("a.h5"));
+  EXPECT_EQ(open("a.h5", with_variables({"a"}))->info().kind, "field");
+  EXPECT_EQ(open("a.h5", {.key = "a"})->info().kind, "array");
 }
 
 TEST_F(FieldRecordings, LatitudesMayBeDegreesOrNumbers) {
