@@ -44,7 +44,7 @@ struct FrameFormat {
 
   int64_t depth() const { return static_cast<int64_t>(channels.size()); }
   int64_t pixels() const { return depth() * height * width; }  // values of a frame
-  bool is_8_bit() const;                                       // every channel is 0 to 255
+  bool is_8_bit() const;  // pictures: every channel is 0 to 255, without name and units
   bool same_size(const FrameFormat& other) const;
   bool same_ranges(const FrameFormat& other) const;  // and scales
   int64_t seen() const;                              // channels that a model sees: those that are not diagnostic
@@ -66,7 +66,7 @@ at::Tensor values_of(const at::Tensor& frames, const FrameFormat& format);
 at::Tensor frames_of_values(const at::Tensor& values,
                             const FrameFormat& format);  // float32; outside of a range: outside of [-1,1]
 
-// Frames [...,C,H,W] in [-1,1] as [...,H,W,C] of the data: bytes if every channel is 0 to 255, else float32 in its units.
+// Frames [...,C,H,W] in [-1,1] as [...,H,W,C] of the data: bytes of pictures of 8 bits, else float32 in its units.
 at::Tensor in_units(const at::Tensor& frames, const FrameFormat& format);
 
 }  // namespace convssm::data

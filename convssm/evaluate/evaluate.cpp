@@ -78,8 +78,9 @@ nlohmann::json describe_protocol(const EvaluationJob& job, const std::vector<met
     protocol["references"][one.info->name] = about.empty() ? one.info->summary : about;
   }
   if (job.fields != nullptr) protocol["skill"] = describe_skill(job);
-  protocol.erase("thresholds");
-  if (job.fields == nullptr) protocol.erase("fss_windows"), protocol.erase("skill");
+  if (job.fields == nullptr) {
+    for (const char* key : {"thresholds", "fss_windows", "skill"}) protocol.erase(key);
+  }
   std::set<std::string> left_out;
   for (const metrics::MetricSet& set : metrics) {
     protocol["metrics"].update(set.description());

@@ -60,21 +60,8 @@ class SettingRun {
     const Measured measured(coming, clips.valid.defined() ? clips.valid.slice(1, K).cpu() : at::Tensor());
     const Frames context = frames(known), truth = measured.truth(o_.quantize);
     const bool apart = contests_.size() > 1;
-    std::vector<std::vector<at::Tensor>> futures(1);
     std::vector<Forecast> all(1);
-    for (size_t m = 0; m < job_.members.size(); ++m) {
-      for (int64_t i = 0; i < job_.members[m].futures; ++i) {
-        const at::Tensor future = futures_[m].of(clips, K, first, i);
-        const Frames own = measured.forecast(future, o_.quantize);
-        const bool is_first = futures[0].empty();
-        if (is_first) {
-          all[0].first = own;
-        } else {
-          all[0].others.push_back(score_frames(metrics_, truth, own));
-        }
-        if (is_first || fields_) futures[0].push_back(future);
-      }
-    }
+    std::vector<std::vector<at::Tensor>> futures = {futures_of(clips, first, measured, truth, all[0])};
     show(videos.real, at::cat({known, futures[0][0]}, 1));
     const Past past{known, clips.valid.defined() ? clips.valid.slice(1, 0, K).cpu() : at::Tensor(),
                     clips.timing.times.defined() ? clips.timing.times.cpu() : at::Tensor()};
@@ -108,6 +95,25 @@ class SettingRun {
   }
 
  private:
+  // Of all members. They are scored on the way: the first is kept, the others where fields need them.
+  std::vector<at::Tensor> futures_of(const data::Clips& clips, int64_t first, const Measured& measured,
+                                     const Frames& truth, Forecast& scored) {
+    std::vector<at::Tensor> kept;
+    for (size_t m = 0; m < job_.members.size(); ++m) {
+      for (int64_t i = 0; i < job_.members[m].futures; ++i) {
+        const at::Tensor future = futures_[m].of(clips, setting_.context, first, i);
+        const Frames own = measured.forecast(future, o_.quantize);
+        if (kept.empty()) {
+          scored.first = own;
+        } else {
+          scored.others.push_back(score_frames(metrics_, truth, own));
+        }
+        if (kept.empty() || fields_) kept.push_back(future);
+      }
+    }
+    return kept;
+  }
+
   Frames frames(const at::Tensor& video) const { return as_frames(video, o_.quantize); }
 
   // The forecast of the climatology, if it is among them.

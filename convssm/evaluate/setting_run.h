@@ -33,8 +33,8 @@ struct EvaluationJob {
 };
 
 struct SettingResult {
-  nlohmann::json
-      json;  // {"samples", "clips", "identical_frames", "engine", "horizons", "curves", "skill" of fields, and "actions" if there are any}
+  // {"samples", "clips", "identical_frames", "engine", "horizons", "curves", "skill" of fields, and "actions" if there are any}
+  nlohmann::json json;
   data::Comparison clips;
   std::vector<VariableMaps> error_maps;
 };

@@ -101,19 +101,20 @@ class PictureSink : public FrameSink {
  public:
   PictureSink(const std::string& path, const data::FrameFormat& format, const SinkOptions& o)
       : measured_(o.field.measured),
-        video_(io::open_video(path,
-                              {o.frames, format.width, format.height, format.depth() == 3 ? 3 : 1, o.fps, o.scale})) {
-    if (format.depth() != 1 && format.depth() != 3) {
-      log_warning("{} shows the first of {} channels; .npy and .npz hold all", path, format.depth());
+        channels_(format.depth() == 3 && format.channels[0].name.empty() ? 3 : 1),
+        video_(io::open_video(path, {o.frames, format.width, format.height, channels_, o.fps, o.scale})) {
+    if (format.depth() != channels_) {
+      log_warning("{} shows the first of {} channels; .npy, .npz, .nc and .zarr hold all", path, format.depth());
     }
   }
   void write(const at::Tensor& frame) override {
-    video_->write(data::picture(with_gaps(frame, measured_, true)).pixels);
+    video_->write(data::picture(with_gaps(frame, measured_, true).slice(0, 0, channels_)).pixels);
   }
   void close() override { video_->close_early(); }
 
  private:
   at::Tensor measured_;
+  int64_t channels_;  // that are shown: three variables are no colours
   std::unique_ptr<io::VideoWriter> video_;
 };
 

@@ -19,8 +19,8 @@ class MetricSet {
     FrameMetric metric;
   };
 
-  // `names` empty: all but those that are only had by name. A named metric that cannot be had is an error, Error(data) with the steps to get its weights or
-  // Error(usage) with the objection to the frames; of all, it is left out.
+  // `names` empty: all but those that are only had by name. A named metric that cannot be had is an error, Error(data) with
+  // the steps to get its weights or Error(usage) with the objection to the frames; of all, it is left out.
   MetricSet(const std::vector<std::string>& names, const WeightFolder& weights, const ClipSize& size,
             const I3dOptions& i3d = {});
 

@@ -1,7 +1,6 @@
 // The training loop. It is given everything: a model on the device it is to be trained on, a dataset, options, an observer.
-// Batches and every random choice come
-// from streams named by seed and step, so a training that was stopped and resumed ends with the same bits as one that was
-// not.
+// Batches and every random choice come from streams named by seed and step, so a training that was stopped and resumed ends
+// with the same bits as one that was not.
 //   TrainObserver nobody;
 //   Trainer trainer(model, dataset, options, seed, nobody);   trainer.run(stop);
 #pragma once

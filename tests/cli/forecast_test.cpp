@@ -177,6 +177,21 @@ TEST_F(CliForecasts, TheContextIsWrittenAsItWasMeasured) {
   generate(rest, "with.gif");
 }
 
+TEST_F(CliForecasts, UnevenTimesAreKnownToModelsOfContinuousTime) {
+  std::vector<double> hours = hours_from(0, 60);
+  for (size_t i = 5; i < hours.size(); i += 5) hours[i] += 0.25;
+  write("uneven.nc", {.hours = hours});
+  train("uneven", "train.steps=1 data.dt=use data.path=" + at("uneven.nc"));
+  const Outcome scored = run("evaluate " + at("uneven") + " evaluate.context=3 evaluate.horizons=[2]");
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  const auto metrics = nlohmann::json::parse(read_all(folder_->path("uneven/metrics.json")));
+  EXPECT_EQ(metrics["protocol"]["engine"], "eager");
+  const std::string forecast = "generate " + at("uneven") + " --context " + at("uneven.nc") + " --frames 2 --out ";
+  EXPECT_EQ(run(forecast + at("uneven-a.nc")).code, 0);
+  EXPECT_EQ(run(forecast + at("uneven-b.nc") + " --engine eager").code, 0);
+  EXPECT_EQ(t2m("uneven-a.nc"), t2m("uneven-b.nc"));
+}
+
 TEST_F(CliForecasts, AnExportedContextHasWhatWasMeasured) {
   std::vector<int64_t> all(60);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);

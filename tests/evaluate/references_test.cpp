@@ -9,7 +9,6 @@
 #include "convssm/data/moving_mnist.h"
 #include "convssm/evaluate/advection.h"
 #include "convssm/evaluate/climatology.h"
-#include "convssm/metrics/measured.h"
 #include "tests/evaluate/field_clips.h"
 #include "tests/support.h"
 
@@ -132,14 +131,6 @@ TEST(References, AProgramMayAddItsOwn) {
       {"zero of the test", "", false, false, false, [](const data::Dataset&) { return std::make_unique<Zero>(); }});
   EXPECT_EQ(names_of(make_references({"zero of the test"}, true, FieldClips())).size(), 1u);
   expect_error([] { register_reference({"advection", "", false, false, false, make_advection}); }, {"already"});
-}
-
-TEST(References, TheLastFrameIsTheLastThatWasMeasured) {
-  const at::Tensor video = at::arange(8, at::kFloat).view({1, 4, 1, 1, 2});
-  at::Tensor valid = at::ones(video.sizes(), at::kBool);
-  valid[0][3][0][0][1] = false, valid[0][2][0][0][1] = false;
-  EXPECT_TRUE(metrics::last_measured(video, valid).flatten().equal(at::tensor({6.0f, 3.0f})));
-  EXPECT_TRUE(metrics::last_measured(video, {}).flatten().equal(at::tensor({6.0f, 7.0f})));
 }
 
 TEST(Climatology, IsTheMeanOfTheHour) {

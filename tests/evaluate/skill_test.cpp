@@ -139,6 +139,7 @@ TEST(SkillOfFields, IsThatOfNumpy) {
   EXPECT_EQ(skill["variables"][0]["units"], "K");
   const auto& protocol = result.metrics["protocol"];
   EXPECT_EQ(protocol["skill"]["weights"], "cosine of latitude");
+  EXPECT_EQ(protocol["thresholds"]["rain"], (std::vector<double>{0.5, 2}));
   EXPECT_EQ(protocol["references"]["climatology"], "mean of 80 training frames by hour of the day (4)");
 }
 

@@ -13,6 +13,7 @@
 #include "convssm/io/tensor.h"
 #include "convssm/io/video_writer.h"
 #include "tests/base/scratch_folder.h"
+#include "tests/data/field_files.h"
 #include "tests/support.h"
 
 namespace convssm::generate {
@@ -32,6 +33,19 @@ data::FrameFormat weather() {
 
 at::Tensor frames(int64_t count, const data::FrameFormat& format) {
   return randn({count, format.depth(), format.height, format.width}, 1).tanh().to(at::kFloat);
+}
+
+TEST(Context, KnowsItsIntervalsWhereTheyAreWanted) {
+  const ScratchFolder scratch;
+  data::testing::write_fields(scratch.path("a.nc"), {.hours = {0, 1, 2, 3.25, 4, 5, 6, 7}});
+  data::FrameFormat format(1, 4, 6, 200, 400);
+  format.channels[0].name = "t2m", format.channels[0].units = "K";
+  ContextOptions options{.first = 1, .frames = 3};
+  options.fields.variables = {"t2m"};
+  EXPECT_FALSE(read_context(scratch.path("a.nc"), format, options).clips.timing.dt.defined());
+  options.intervals = true;
+  const at::Tensor dt = read_context(scratch.path("a.nc"), format, options).clips.timing.dt;
+  EXPECT_TRUE(dt.allclose(at::tensor({1.0f, 1.0f, 1.25f}).unsqueeze(0)));
 }
 
 TEST(Context, IsInTheRangesOfTheModel) {

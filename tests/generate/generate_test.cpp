@@ -76,6 +76,15 @@ TEST(FrameSink, FewerFramesThanAnnouncedAreKept) {
 TEST(FrameSink, Names) {
   EXPECT_EQ(numbered_path("a/b.c/future.npy", 3), "a/b.c/future-3.npy");
   EXPECT_EQ(numbered_path("x.gif", 0), "x-0.gif");
+  const ScratchFolder pictures;
+  for (const bool named : {false, true}) {
+    data::FrameFormat format(3, 8, 8);
+    if (named) format.channels[0].name = "t2m", format.channels[1].name = "u", format.channels[2].name = "v";
+    const auto sink = open_sink(pictures.path("p.png"), format, {.frames = 1});
+    sink->write(at::zeros({3, 8, 8}));
+    sink->close();
+    EXPECT_EQ(io::read_png(pictures.path("p.png")).channels, named ? 1 : 3) << "three variables are no colours";
+  }
   expect_error([] { open_sink("x.flv", kBytes, {.frames = 1}); }, {"x.flv", ".gif"});
 }
 

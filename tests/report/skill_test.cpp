@@ -25,7 +25,7 @@ nlohmann::json skill_metrics() {
   return {{"protocol",
            {{"model", "ours"},
             {"fss_windows", {3}},
-            {"skill", {{"weights", "cosine of latitude"}}},
+            {"skill", {{"weights", "cosine of latitude"}, {"clipped", true}}},
             {"references", {{"climatology", "mean of 80 frames"}}}}},
           {"horizons", {{{"frames", 2}, {"rows", {{{"name", "ours"}, {"psnr_f01", {{"mean", 20}}}}}}}}},
           {"skill",
@@ -50,7 +50,7 @@ TEST(SkillReport, ShowsScoresCurvesRanksAndMaps) {
   const std::string page = read_text(folder.path("report.html"));
   for (const char* part : {"&lt;t2m&gt; [K]", "<b>1.25</b>", "2.5", "CSI ≥ 0.5 K", "0.4321", "FSS ≥ 0.5 K, 3 px",
                            "0.61", "id=\"skill-1-1-rmse\"", "id=\"skill-1-1-ranks\"", "alt=\"error-map-1.png\"",
-                           "weighted by the cosine of latitude", "climatology: mean of 80 frames"}) {
+                           "weighted by the cosine of latitude", "climatology: mean of 80 frames", "(data.clamp)"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(page.find("<t2m>"), std::string::npos);
