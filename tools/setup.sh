@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that convssm needs and makes OpenBLAS the BLAS in use.
 # Prints nothing and needs no rights when nothing is missing.
-#   tools/setup.sh [--fuzz] [--tidy] [--pages]     also clang for the fuzzers, clang-tidy, matplotlib
+#   tools/setup.sh [--fuzz] [--tidy] [--pages] [--writers]     also clang for the fuzzers, clang-tidy, matplotlib, and the
+#                                                              programs whose files tests/tools/outside_writers_test.py reads
 set -euo pipefail
 
 packages=(
@@ -45,6 +46,8 @@ packages=(
 )
 fuzz_packages=("clang|fuzzing" "libclang-rt-14-dev|fuzzing and sanitizers" "libomp-dev|OpenMP for clang")
 tidy_packages=("clang-tidy|static checks")
+writers_packages=("python3-numpy|arrays" "python3-h5py|HDF5 files" "python3-netcdf4|NetCDF files" "python3-xarray|Zarr stores"
+                  "python3-zarr|Zarr stores" "python3-eccodes|GRIB files")
 pages_packages=("python3-matplotlib|curves of docs/performance.md")
 
 say() { echo "setup: $*"; }
@@ -59,12 +62,13 @@ read_options() {
       --fuzz) packages+=("${fuzz_packages[@]}") ;;
       --tidy) packages+=("${tidy_packages[@]}") ;;
       --pages) packages+=("${pages_packages[@]}") ;;
+      --writers) packages+=("${writers_packages[@]}") ;;
       -h | --help)
-        sed -n '2,4s/^# //p' "$0"
+        sed -n '2,5s/^# //p' "$0"
         exit 0
         ;;
       *)
-        echo "setup: error: unknown option '$option' (known: --fuzz --tidy --pages)" >&2
+        echo "setup: error: unknown option '$option' (known: --fuzz --tidy --pages --writers)" >&2
         exit 2
         ;;
     esac

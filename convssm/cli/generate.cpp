@@ -124,9 +124,12 @@ void add_generate(CLI::App& app) {
   command->add_option("--clip", c->reading.clip, "Only this clip of several; by default all, one file each");
   command->add_flag("--clamp", c->reading.clamp,
                     "Cut values of the context to the range that the model knows, where others are an error");
-  command->add_option("--key", c->reading.key, "Array of an .npz file; by default data, video or the only one");
+  command->add_option("--key", c->reading.key,
+                      "Array of an .npz or .h5 file; by default that of the training if its file had the same ending, "
+                      "else data, video or the only one");
   command->add_option("--layout", c->reading.layout,
-                      "Letters such as THWC; by default guessed. Results are laid out alike");
+                      "Letters such as THWC; by default those of the training if its file had the same ending, else "
+                      "guessed. Results are laid out alike");
   command
       ->add_option("--size", c->size,
                    "Frames of another size than in training, height first, as 48x64: the context must have it, or is "

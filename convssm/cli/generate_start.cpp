@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convssm/base/error.h"
+#include "convssm/base/file_ending.h"
 #include "convssm/base/log.h"
 #include "convssm/data/actions.h"
 #include "convssm/data/folder.h"
@@ -30,6 +31,12 @@ class StartReader {
     const data::RecordingOptions trained = data::reading_of_section(trained_with("/data"));
     rules_ = {forecaster_.actions(), dropout.is_number() && dropout.get<double>() > 0};
     if (reading_.actions_key.empty()) reading_.actions_key = trained.actions_key;
+    const nlohmann::json path = trained_with("/data/path");
+    if (path.is_string() &&
+        file_ending(path.get<std::string>()) == file_ending(c.context)) {  // most likely of one origin
+      if (reading_.key.empty()) reading_.key = trained.key;
+      if (reading_.layout.empty()) reading_.layout = trained.layout;
+    }
     reading_.action_reading = trained.action_reading, reading_.view = trained.view;
     reading_.fields = trained.fields, reading_.forcings = trained.forcings, reading_.missing = trained.missing;
     const nlohmann::json names = trained_with("/data/channels");

@@ -1,5 +1,5 @@
 """Three commands from a file that another program wrote to a scored forecast, for every kind of file of docs/own_data.md. Kinds whose
-writer is not installed are left out with a message: Debian's python3-netcdf4, python3-h5py, python3-xarray with python3-zarr, ffmpeg."""
+writer is not installed are left out with a message; `tools/setup.sh --writers` installs them."""
 import importlib.util, json, math, os, shutil, subprocess, sys, tempfile, unittest
 from pathlib import Path
 
@@ -91,6 +91,26 @@ class OutsideWriters(unittest.TestCase):
         ahead = xr.open_zarr(self.folder / "future.zarr")
         self.assertEqual(ahead["u@500"].shape, (5, 24, 32))
         self.assertEqual(str(ahead.time.values[0])[:16], "2020-01-01T15:00")
+
+    @needs("numpy", "eccodes")
+    def test_grib(self):
+        import eccodes, numpy as np
+        with open(self.folder / "t.grib", "wb") as file:
+            for hour, values in enumerate(280 + 20 * wave()):
+                message = eccodes.codes_grib_new_from_samples("regular_ll_sfc_grib2")
+                for key, value in {"Ni": 32, "Nj": 24, "latitudeOfFirstGridPointInDegrees": 58, "latitudeOfLastGridPointInDegrees": 46.5,
+                                   "longitudeOfFirstGridPointInDegrees": 0, "longitudeOfLastGridPointInDegrees": 15.5,
+                                   "iDirectionIncrementInDegrees": 0.5, "jDirectionIncrementInDegrees": 0.5,
+                                   "dataDate": 20200227 + hour // 24 if hour < 72 else 20200301, "dataTime": hour % 24 * 100,
+                                   "shortName": "2t", "bitsPerValue": 16}.items():
+                    eccodes.codes_set(message, key, value)
+                eccodes.codes_set_values(message, values.astype("float64").ravel())
+                eccodes.codes_write(message, file)
+                eccodes.codes_release(message)
+        found = self.three_commands("t.grib", "forcings=[hour, latitude]", forecast="future.npy")
+        self.assertEqual((found["longest"], found["height"], found["width"]), (90, 24, 32))
+        self.assertAlmostEqual(found["high"], 300, places=1)
+        self.assertIn("2020-02-27 00:00:00 to 2020-03-01 17:00:00, a frame every 1 hour", json.dumps(found["notes"]))
 
     @needs("numpy", "h5py")
     def test_hdf5_as_sevir_has_it(self):

@@ -9,7 +9,7 @@ from results import Column, Line, cost_columns, evaluated, model_lines, rows_blo
 DATA = {"era5": ("temperature at 2 m, K", "hours"), "rain": ("rain of ten minutes, mm", "frames of ten minutes"),
         "sst": ("temperature of the sea, degrees C", "months")}
 # The scores of a variable, each with its title, and whether more or less of it is better; 0: nothing competes.
-SCORES = [("rmse", "RMSE", -1), ("mae", "MAE", -1), ("bias", "bias", 0), ("acc", "ACC", 1), ("crps_fair", "CRPS, fair", -1),
+SCORES = [("rmse", "RMSE", -1), ("mae", "MAE", -1), ("bias", "bias", 0), ("acc", "ACC", 1), ("crps", "CRPS", -1), ("crps_fair", "CRPS, fair", -1),
           ("spread_skill", "spread / skill", 0)]
 EVENTS = [("csi", "CSI", 1), ("far", "FAR", -1)]
 
