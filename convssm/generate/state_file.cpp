@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convssm/base/error.h"
+#include "convssm/base/json.h"
 #include "convssm/io/safetensors.h"
 #include "convssm/io/tensor.h"
 #include "convssm/ops/check.h"
@@ -107,9 +108,7 @@ SavedState load_state(const std::string& path, const StateOwner& owner) {
   }
   const auto place = file.metadata().find(kPlace);
   if (place == file.metadata().end()) return saved;
-  const json about = json::parse(place->second, nullptr, false);
-  if (about.is_discarded()) fail(ErrorKind::data, "{}: the place of its state is no JSON", path);
-  saved.places = places_from(about, measured, path);
+  saved.places = places_from(parse_json(place->second, path), measured, path);
   return saved;
 }
 
