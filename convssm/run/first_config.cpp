@@ -100,8 +100,8 @@ std::string evaluate_yaml(const Plan& plan, const data::Dataset& dataset) {
       "evaluate:\n  context: {}            # frames seen\n  horizons: [{}{}]   # frames generated after them\n"
       "  samples: 64\n  chunk: 16\n",
       context, half, ahead);
-  const int64_t stride = (there - seen) * clips / kWindows;
-  if (clips * (there / seen) >= kWindows || stride < 1) return yaml;
+  if (clips * (there / seen) >= kWindows || there == seen) return yaml;
+  const int64_t stride = std::max<int64_t>(1, (there - seen) * clips / kWindows);
   return yaml + fmt::format("  stride: {}             # few clips: windows of them that overlap\n", stride);
 }
 

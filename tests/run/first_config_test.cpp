@@ -55,6 +55,10 @@ TEST_F(FirstConfig, OfOneRecording) {
   EXPECT_EQ(config.train.optimizer.warmup, config.train.steps / 10);
   EXPECT_LE(config.train.sample_context + config.train.sample_frames, 80) << "a tenth of it is for validation";
   expect_trains(text, 16);
+
+  io::write_npy(folder.path("month.npy"), io::to_array(at::rand({744, 8, 8})));
+  EXPECT_NE(first_config(data("month.npy")).find("stride: 1 "), std::string::npos)
+      << "74 test frames are 15 windows of 60";
 }
 
 TEST_F(FirstConfig, OfManyShortClipsWithActions) {
