@@ -293,7 +293,7 @@ class Fields(unittest.TestCase):
                       "| model | RMSE ↓ | bias | CSI, 2 ↑ | FSS, 2, 3 px ↑ | FSS, 2, 15 px ↑ |\n", table)
         self.assertIn("| ConvS5 | **0.5** ± 0.25 | -0.5 ± 0 | **0.5** ± 0 | 0.5 ± 0 | 0.75 ± 0 |\n"
                       "| advection | 0.625 | -0.5 | 0.25 | 0.5 | 0.75 |\n", table)
-        self.assertEqual(fields.table_block(self.records, "sst"), "")
+        self.assertEqual(fields.table_block(self.records, "sst"), "No row is recorded.\n")
 
     def test_curves_over_lead_time(self):
         self.assertEqual(list(fields.curves(self.records)), [("rain of ten minutes, mm\n(ahead: frames of ten minutes)",

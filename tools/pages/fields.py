@@ -70,7 +70,7 @@ def of_dataset(records, name):
 def table_block(records, name):
     lines = of_dataset(records, name)
     if not lines:
-        return ""
+        return "No row is recorded.\n"
     lines = [line._replace(label=line.label.split(",")[0]) for line in lines]
     out = table(lines, cost_columns(lines))
     everyone, protocol = lines + trivial_lines(lines), lines[0].records[0]["metrics"]["protocol"]
@@ -99,15 +99,17 @@ def draw(records, file):
     """The error over lead time, a picture for all data sets."""
     from matplotlib.figure import Figure
     panels = list(curves(records))
+    names = list(dict.fromkeys(name for _, drawn in panels for name in drawn))
     figure = Figure(figsize=(3.4 * len(panels), 3.2), layout="constrained")
     for axes, (title, drawn) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels):
         for name, values in drawn.items():
             values = [math.nan if value is None else value for value in values]
-            axes.plot(range(1, len(values) + 1), values, "-" if name.startswith("Conv") else "--", label=name)
+            axes.plot(range(1, len(values) + 1), values, "-" if name.startswith("Conv") else "--", label=name,
+                      color=f"C{names.index(name)}")
         axes.set_title(title, fontsize="small")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize="x-small", frameon=False)
+    figure.axes[0].legend(fontsize="x-small", frameon=False)  # for all of them
     figure.axes[0].set_ylabel("RMSE")
     figure.savefig(file, dpi=130, metadata={"Software": None})
 
