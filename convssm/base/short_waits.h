@@ -1,6 +1,6 @@
 // How long OpenMP's threads spin where they wait for each other. By default for milliseconds, which is right on an idle machine. Beside
-// other programs the one that is waited for often has no CPU, because the other one spins on it: a training on two CPUs
-// that two other programs use took 9 times as long. So a watcher looks whether the process is often put off its CPUs, and for as
+// other programs the one that is waited for often has no CPU, because the other one spins on it: 12 steps of a
+// small training on two CPUs that two other programs use took 61 and 94 seconds, with 1,000 rounds of spinning 11. So a watcher looks whether the process is often put off its CPUs, and for as
 // long as it is, threads sleep soon.
 #pragma once
 

@@ -29,7 +29,7 @@ void check(const GenerateCommand& c) {
   require(c.context.empty() != c.state.empty(), "give either --context (a recording) or --state (a saved state)");
   require(c.observe.empty() || !c.state.empty(), "--observe goes with --state; --context takes in true frames itself");
   require(!c.out.empty() || !c.save_state.empty(),
-          "give --out FILE.{npy,npz,nc,zarr,gif,mp4,png} or --save-state FILE");
+          "give --out FILE.{npy,npz,nc,zarr,gif,mp4,mkv,avi,webm,png} or --save-state FILE");
   require(c.frames >= -1, "--frames must be positive, or 0 to take in frames alone");
   require(c.frames != 0 || (c.out.empty() && !c.save_state.empty()),
           "--frames 0 makes no frames: it goes with --save-state and without --out");

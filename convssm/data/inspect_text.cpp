@@ -52,7 +52,7 @@ void add_clip_lines(const Inspection& found, std::vector<std::string>& lines) {
                                                   io::in_quotes(first.like_actions[0]), first.like_actions[0])
                                     : "none";
   const std::string from =
-      !first.has_actions || first.actions_path == first.path
+      !first.has_actions || first.actions_path.empty() || first.actions_path == first.path
           ? ""
           : "; beside the clips, as " + io::in_quotes(std::filesystem::path(first.actions_path).filename().string());
   lines.push_back(fmt::format("{:<10} {}{}", "actions", actions, from));
