@@ -21,8 +21,8 @@ def opened(path, variable):
     if path.rstrip("/").endswith(".zarr"):
         return xr.open_zarr(path, chunks=None)[variable]
     if path.endswith((".grib", ".grb")):
-        return xr.open_dataset(path, engine="cfgrib", backend_kwargs={"indexpath": ""})[variable]
-    return xr.open_dataset(path)[variable]
+        return xr.open_dataset(path, engine="cfgrib", cache=False, backend_kwargs={"indexpath": ""})[variable]
+    return xr.open_dataset(path, cache=False)[variable]
 
 
 def is_hdf5(path):
