@@ -176,18 +176,27 @@ void FieldFile::read_layer(const Layer& layer, int64_t first, int64_t count, flo
   const FieldValues& values = layer.values;
   with_numbers(box, [&](auto elements) {
     using T = std::remove_cvref_t<decltype(elements[0])>;
+    const double wrap = std::is_integral_v<T> && std::is_signed_v<T> && values.wraps ? std::exp2(8.0 * sizeof(T)) : 0;
+    const auto missing = [&](size_t i) { return i < values.missing.size() ? values.missing[i] : NAN; };
+    const double none[] = {values.unwritten, missing(0), missing(1)};  // NaN equals nothing; more than these are rare
+    const auto rarely_missing = [&](double value) {
+      return std::find(values.missing.begin() + 2, values.missing.end(), value) != values.missing.end();
+    };
+    const bool rare = values.missing.size() > 2;
+    const double low = values.low, high = values.high, scale = values.scale, offset = values.offset;
+    const int64_t row = size[rank - 1], along = step[rank - 1];
     std::vector<int64_t> at(rank, 0);
     int64_t place = 0;
-    for (const auto& element : elements) {
-      double value = number(element);
-      if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-        if (values.wraps && value < 0) value += std::exp2(8.0 * sizeof(T));
+    for (size_t begin_of_row = 0; begin_of_row < elements.size(); begin_of_row += static_cast<size_t>(row)) {
+      for (int64_t i = 0; i < row; ++i) {
+        double value = number(elements[begin_of_row + static_cast<size_t>(i)]);
+        value += value < 0 ? wrap : 0;
+        const bool measured =
+            (value >= low) & (value <= high) & (value != none[0]) & (value != none[1]) & (value != none[2]);
+        out[place + i * along] = measured ? static_cast<float>(value * scale + offset) : NAN;
+        if (rare && rarely_missing(value)) out[place + i * along] = NAN;
       }
-      const bool missing =
-          value == values.unwritten || std::ranges::find(values.missing, value) != values.missing.end();
-      const bool measured = !missing && value >= values.low && value <= values.high;
-      out[place] = measured ? static_cast<float>(value * values.scale + values.offset) : NAN;
-      for (size_t d = rank; d-- > 0;) {  // the next place, in the order of the box
+      for (size_t d = rank - 1; d-- > 0;) {  // the next row, in the order of the box
         place += step[d];
         if (++at[d] < size[d]) break;
         place -= step[d] * size[d];
