@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view phony = "phony_dim_";  // how libnetcdf calls dimensions of HDF5 files that have no names
 constexpr int kMostDepth = 32, kMostObjects = 1 << 20;
 constexpr size_t kMostAttribute = 1 << 20;  // elements
+constexpr uint64_t kSmall = uint64_t{32} << 20;
 constexpr size_t kLeastCache = 1 << 20;
 
 std::optional<DType> dtype_of_type(nc_type type) {
@@ -121,13 +122,18 @@ class Netcdf4File : public GridFile {
     bool was_read = false;
   };
 
-  // Room for the chunks of a frame, if there is some: each is unpacked whole, and without it again for each of its frames.
+  // Room for the chunks of a frame, if there is some: each is unpacked whole, and without it again for each of its frames. For all of a
+  // small variable, of which windows are read again and again.
   void keep_chunks(Place& place, const GridVariable& variable) const {
     if (std::exchange(place.was_read, true)) return;
     int storage = NC_CONTIGUOUS;
     check(nc_inq_var_chunking(place.group, place.id, &storage, nullptr));
-    const uint64_t bytes = storage == NC_CHUNKED ? across(variable) : 0;
-    const bool fits = chunk_budget().take(bytes);
+    uint64_t bytes = storage == NC_CHUNKED ? across(variable) : 0;
+    uint64_t all = dtype_size(variable.dtype);
+    for (const int64_t extent : variable.shape) all *= static_cast<uint64_t>(extent);
+    const bool keeps_all = bytes > 0 && all <= kSmall && chunk_budget().take(2 * all);
+    if (keeps_all) bytes = 2 * all;  // chunks may be larger than what they hold
+    const bool fits = keeps_all || chunk_budget().take(bytes);
     if (fits) kept_ += bytes;
     const size_t cache = fits ? std::max<size_t>(bytes, kLeastCache) : kLeastCache;
     if (storage == NC_CHUNKED) check(nc_set_var_chunk_cache(place.group, place.id, cache, 1009, 0.75F));
